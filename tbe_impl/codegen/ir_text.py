@@ -112,9 +112,10 @@ def _for(node: ir.For) -> str:
     unroll = f" unroll {node.unroll}" if node.unroll else ""
     inner = f" as one loop with {node.inner} inside" if node.inner else ""
     shared = ", shared among threads" if node.is_shared else ""
+    over = f", blocks of {node.over}" if node.over else ""
     jam = f" jam {node.jam}" if node.jam else ""
     steps = f"{begin}..{text_of(node.end)}{step}{room}{unroll}{jam}"
-    return f"for {node.name} in {steps}{inner}{shared}:"
+    return f"for {node.name} in {steps}{over}{inner}{shared}:"
 
 
 def _vector_loop(node: ir.VectorLoop) -> str:
@@ -157,6 +158,8 @@ def _parts(node: ir.Stmt) -> Iterator[tuple[str, Sequence[ir.Stmt]]]:
             yield "table lookup:", node.cells
     elif isinstance(node, ir.Attempt):
         yield from (("attempt:", node.body), ("finally:", node.final))
+    elif isinstance(node, ir.Restrict):
+        yield f"restrict {node.name} to {text_of(node.begin)}..{text_of(node.end)}:", node.body
     elif isinstance(node, ir.Block):
         yield "block:", node.body
 

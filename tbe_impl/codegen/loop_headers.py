@@ -7,31 +7,32 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tbe_impl.codegen import loop_ir as ir
-from tbe_impl.codegen.loop_levels import (
-    THREAD_RANGE,
-    WHOLE_RANGE,
-    LoopRange,
-    LoopScope,
-)
-from tbe_impl.codegen.passes.loop_coalescing import trip_count
+from tbe_impl.codegen.loop_levels import LoopScope
+from tbe_impl.codegen.passes.loop_coalescing import THREAD_BEGIN, THREAD_END, trip_count
 from tbe_impl.codegen.planning.loop_orders import Level
 
 if TYPE_CHECKING:
     from tbe_impl.codegen.lowering import Lowering
 
 
-def range_of(inside: Lowering, serial: int) -> LoopRange:
-    """Returns the range of the loop index whose `IterVar.serial` is `serial`.
+def restrict(
+    inside: Lowering, serial: int, begin: ir.Expr, end: ir.Expr, body: Sequence[ir.Stmt]
+) -> ir.Restrict:
+    """Returns statements in which the loops over an index are restricted to begin ≤ index < end."""
+    limit = inside.index_expr(inside.extents[serial])
+    return ir.Restrict(inside.names[serial], begin, end, limit, tuple(body))
 
-    In a parallel loop, the result is the range of one thread. Inside block loops, the result is the
-    range of the current block.
+
+def restrict_to_thread(
+    inside: Lowering, level: Level, body: Sequence[ir.Stmt]
+) -> tuple[ir.Stmt, ...]:
+    """Returns statements in which a parallel loop has the range of one thread.
+
+    For a fused loop, loop coalescing computes this range.
     """
-    return inside.parts.get(serial, WHOLE_RANGE)
-
-
-def end_of(inside: Lowering, serial: int) -> ir.Expr:
-    """Returns the exclusive end of the range that `range_of` returns for `serial`."""
-    return range_of(inside, serial).end or inside.index_expr(inside.extents[serial])
+    if len(level.parts) != 1:
+        return tuple(body)
+    return (restrict(inside, level.parts[0][0], THREAD_BEGIN, THREAD_END, body),)
 
 
 def emit_level(
@@ -42,30 +43,25 @@ def emit_level(
     Loop coalescing later turns the nested loops into one loop. If `shared`, the threads share the
     iterations of the coalesced loop.
     """
-    saved, heads = dict(inside.parts), []
-    for serial, step in level.parts:
-        name, begin, limit = (
-            inside.names[serial],
-            range_of(inside, serial).begin,
-            end_of(inside, serial),
-        )
-        starts: tuple[ir.Stmt, ...] = ()
-        if step > 1:
-            name = f"{name}_block{step}"
-            behind = ir.op("add", ir.Var(name), ir.Int(step))
-            starts = (ir.Let(f"{name}_end", ir.INDEX, ir.call("least", behind, limit)),)
-            inside.parts[serial] = LoopRange(ir.Var(name), ir.Var(f"{name}_end"), step)
-        heads.append((ir.For(name, begin, limit, (), ir.Int(step)), starts))
+    saved = dict(inside.block_steps)
+    inside.block_steps |= {serial: step for serial, step in level.parts if step > 1}
     scope = LoopScope(level.final_variables, level.variables - level.final_variables)
-    inner = inside.lower_body(scope, body)
-    *outer, (loop, starts) = heads
-    loop = replace(loop, body=(*starts, *inner))
-    for before, starts in reversed(outer):
-        loop = replace(before, body=(*starts, loop))
-    inside.chain[-1].body.append(
-        replace(loop, unroll=level.unroll, inner=len(outer), is_shared=shared and bool(outer))
-    )
-    inside.parts = saved
+    found = inside.lower_body(scope, body)
+    inside.block_steps = saved
+    for number, (serial, step) in reversed([*enumerate(level.parts)]):
+        name, limit = inside.names[serial], inside.index_expr(inside.extents[serial])
+        over = ""
+        if step > 1:
+            over, name = name, f"{name}_block{step}"
+            behind = ir.op("add", ir.Var(name), ir.Int(step))
+            end = ir.Let(f"{name}_end", ir.INDEX, ir.call("least", behind, limit))
+            found = (end, restrict(inside, serial, ir.Var(name), ir.Var(end.name), found))
+        loop = ir.For(name, ir.ZERO, limit, found, ir.Int(step), over=over)
+        inner = 0 if number else len(level.parts) - 1
+        if not number:
+            loop = replace(loop, unroll=level.unroll, inner=inner, is_shared=shared and inner > 0)
+        found = (loop,)
+    inside.chain[-1].body += found
 
 
 def open_levels(
@@ -84,12 +80,10 @@ def open_levels(
         open_levels(inside, rest, body)
 
     ((serial, step), *others) = level.parts
-    if shared and not others:
-        inside.parts[serial] = THREAD_RANGE
     if step > 1 or others:
         emit_level(inside, level, open_rest, shared=shared)
         return
-    for piece in inside.pieces(serial, range_of(inside, serial)):
+    for piece in inside.pieces(serial):
         with inside.restrict_to(piece):
             inside.emit_serial_piece(piece, open_rest, level.unroll)
 
@@ -105,7 +99,7 @@ def parallel_trip_count(inside: Lowering, level: Level) -> ir.Expr:
     if not level.parts:
         return ir.ONE
     counts = (
-        trip_count(range_of(inside, serial).begin, end_of(inside, serial), step)
+        trip_count(ir.ZERO, inside.index_expr(inside.extents[serial]), step)
         for serial, step in level.parts
     )
     return ir.fold("mul", counts)

@@ -39,6 +39,7 @@ that the headers define, such as ``wide_sum``, or a pointer type, such as ``floa
                | VectorLoop …                   head, unrolled vectors, vectors, tail of a loop
                | If condition then otherwise
                | Block body                     a scope
+               | Restrict name begin end body   loops over a variable run over a part of its range
                | TargetIf macro then otherwise  chosen by a macro of the headers
                | Alloc name element shape       an array on the stack
                | PackTile …                     copies a tile of a tensor to such an array
@@ -403,6 +404,8 @@ class For(Stmt):
         unroll: unroll factor; 0 to let the compiler decide.
         kind: kind of the loop variable.
         more: further variables that the loop defines and that its body assigns.
+        over: the variable whose values the loop visits in steps, if this is a loop over blocks or
+            tiles; a `Restrict` of that variable also restricts this loop. Empty for `name`.
         inner: number of perfectly nested inner loops that are coalesced with this loop; see
             `tbe_impl.codegen.passes.loop_coalescing`.
         is_shared: whether threads share the iterations of the coalesced loop.
@@ -418,6 +421,7 @@ class For(Stmt):
     unroll: int = 0
     kind: str = INDEX
     more: tuple[str, ...] = ()
+    over: str = ""
     inner: int = 0
     is_shared: bool = False
     jam: int = 0
@@ -435,6 +439,25 @@ class If(Stmt):
 class Block(Stmt):
     """A scope."""
 
+    body: tuple[Stmt, ...]
+
+
+class Restrict(Stmt):
+    """Restricts the loops over a variable in `body` to begin ≤ name < end.
+
+    The statement is no scope. The pass `tbe_impl.codegen.passes.loop_restriction` replaces it by
+    its body with new loop bounds.
+
+    Attributes:
+        name: the loop variable.
+        begin, end: the range to which the loops are restricted.
+        limit: the exclusive end of the variable's whole range, which begins with 0.
+    """
+
+    name: str
+    begin: Expr
+    end: Expr
+    limit: Expr
     body: tuple[Stmt, ...]
 
 
@@ -578,7 +601,7 @@ class Parameter(Node):
 
 
 class Function(Node):
-    """A function; passes change its `body`, but not its `declarations`.
+    """A function; passes change its `body`, and remove `declarations` that become unused.
 
     `result` is the kind of the result; empty for a function without result.
     """

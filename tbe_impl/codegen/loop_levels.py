@@ -71,25 +71,6 @@ class Value(Record):
         return self.expr.kind
 
 
-class LoopRange(Record):
-    """The range of a loop that covers only some values of the loop's index.
-
-    Attributes:
-        begin: first value.
-        end: exclusive end; None if the range ends at the extent of the index.
-        block: number of values if the range is one block of a block loop, else 0.
-    """
-
-    begin: ir.Expr = ir.ZERO
-    end: ir.Expr | None = None
-    block: int = 0
-
-
-WHOLE_RANGE = LoopRange()
-THREAD_RANGE = LoopRange(ir.Var("begin"), ir.Var("end"))
-"""The range of a parallel loop that one thread runs: the parameters of the nest's function."""
-
-
 Index = Poly | Value
 """An index of a tensor: a polynomial of loop variables, or an integer vector."""
 

@@ -20,10 +20,8 @@ from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
 from tbe_impl.codegen.loads import emit_flat_load, emit_load
 from tbe_impl.codegen.loop_levels import (
-    WHOLE_RANGE,
     AttachedTile,
     Index,
-    LoopRange,
     LoopScope,
     MissingBuffer,
     TensorBuffer,
@@ -77,9 +75,8 @@ class Lowering:
 
     Attributes:
         summed: maps the ``id`` of a reduction with requested loops to the resulting loops.
-        parts: maps the serial number of an index to the range of its loop, if the loop covers only
-            a part of the index's values. This is so for the iterations of one thread, and inside
-            block loops (loops that step from block to block).
+        block_steps: maps the serial number of an index to the size of the current block, inside a
+            block loop (a loop that steps from block to block).
         spans: maps the serial number of an index of a tile to its first value and its extent.
         tiles: maps the ``id`` of a stage to its tile, for the stages that are computed tile by tile
             in loops of another stage.
@@ -111,7 +108,7 @@ class Lowering:
         self.joined: Ranges | None = None
         self.sources: Sequence[tuple[Expr, Mapping[int, Index]]] = ()
         self.chain: list[LoopScope] = [LoopScope()]
-        self.parts: dict[int, LoopRange] = {}
+        self.block_steps: dict[int, int] = {}
         self.spans: dict[int, tuple[Poly, Poly]] = {}
         self.tiles: dict[int, AttachedTile] = {}
         self.vector: int | None = None
@@ -144,8 +141,8 @@ class Lowering:
 
         For the last block, the returned extent may be too large.
         """
-        block = self.parts.get(serial, WHOLE_RANGE).block
-        if block:
+        block = self.block_steps.get(serial)
+        if block is not None:
             return self.declare_block(serial, block), Poly.from_int(block)
         return self.spans.get(serial) or (ZERO, self.extents.get(serial, ONE))
 
@@ -182,11 +179,10 @@ class Lowering:
             found.add(accesses_of([expression], known, self.buffers, self.ranges.decide_condition))
         return found
 
-    def pieces(self, serial: int, covered: LoopRange = WHOLE_RANGE) -> list[Piece]:
+    def pieces(self, serial: int) -> list[Piece]:
         """Splits a loop into pieces in which each condition on the loop variable is decided."""
         first, behind = self.ranges.bounds_of_loop(serial)
-        begin, whole = covered.begin, covered.begin == ir.ZERO and covered.end is None
-        limit = covered.end or self.index_expr(self.extents[serial])
+        limit = self.index_expr(self.extents[serial])
         around = frozenset().union(*(scope.variables for scope in self.chain)) - {self.vector}
         asked = self.accesses()
         values = [value for item in asked.conditions for value in compared_differences(*item)]
@@ -204,22 +200,22 @@ class Lowering:
         ]
         cuts = self.ranges.split_points(serial, known, around)
         if not cuts:
-            steps = self.extents[serial].constant if whole else None
-            return [Piece(serial, first, behind, begin, limit, steps, False)]
+            steps = self.extents[serial].constant
+            return [Piece(serial, first, behind, ir.ZERO, limit, steps, False)]
         found = []
         for least, most in zip([first, *cuts], [*cuts, behind], strict=True):
             is_first, is_last = least is first, most is behind
-            inside = whole and is_nonnegative(self.extents[serial] - most)
+            inside = is_nonnegative(self.extents[serial] - most)
             found.append(
                 Piece(
                     serial,
                     least,
                     most,
-                    begin
+                    ir.ZERO
                     if is_first
                     else self.index_expr(least)
-                    if whole and is_nonnegative(least)
-                    else ir.call("most", begin, self.index_expr(least)),
+                    if is_nonnegative(least)
+                    else ir.call("most", ir.ZERO, self.index_expr(least)),
                     limit
                     if is_last
                     else self.index_expr(most)
@@ -240,9 +236,9 @@ class Lowering:
         with self.ranges.restrict_to(piece.serial, piece.lower_bound, piece.upper_bound):
             yield
 
-    def emit_serial_loop(self, serial: int, body: Callable[[], None], covered: LoopRange) -> None:
+    def emit_serial_loop(self, serial: int, body: Callable[[], None]) -> None:
         """Emits a sequential loop; `body` emits the statements inside."""
-        for piece in self.pieces(serial, covered):
+        for piece in self.pieces(serial):
             with self.restrict_to(piece):
                 self.emit_serial_piece(piece, body)
 
@@ -270,9 +266,9 @@ class Lowering:
         unroll: int,
         head: ir.Expr | None,
     ) -> None:
-        """Collapses a `Piece` of a loop and the loops `inner` inside it into one vector loop.
+        """Emits a `Piece` of a loop and the loops `inner` inside it, to be coalesced into one loop.
 
-        The variables of the outer loops keep their first values; only the last variable advances.
+        The loops `inner` become one vector loop, in which only the last variable advances.
 
         Args:
             piece: a piece of the enclosing loop.
@@ -280,7 +276,6 @@ class Lowering:
             body, unroll, head: as for `emit_vector_loop`.
         """
         *middle, last = inner
-        outer = self.names[piece.serial]
         extent = ONE
         for serial in inner:
             extent = extent * self.extents[serial]
@@ -294,27 +289,20 @@ class Lowering:
             | standing
             | {piece.serial: (piece.lower_bound, piece.lower_bound + ONE)}
         )
-        known = piece.steps is not None
-        end = (
-            self.index_expr(steps)
-            if known
-            else ir.op("mul", ir.op("sub", piece.end, ir.Var(outer)), self.index_expr(extent))
-        )
-        whole = Piece(last, ZERO, steps, ir.ZERO, end, steps.constant if known else None, False)
-        starts: list[ir.Stmt] = [ir.Let(outer, ir.INDEX, piece.begin)]
-        starts += [ir.Let(self.names[serial], ir.INDEX, ir.ZERO) for serial in middle]
+        row = self.index_expr(extent)
+        whole = Piece(last, ZERO, extent, ir.ZERO, row, extent.constant, False)
+        starts: list[ir.Stmt] = [ir.Let(self.names[serial], ir.INDEX, ir.ZERO) for serial in middle]
         scope = LoopScope(frozenset({piece.serial, *middle}), body=starts)
-        then = self.lower_body(scope, lambda: self._emit_vector_piece(whole, body, unroll, head))
+        rows = self.lower_body(scope, lambda: self._emit_vector_piece(whole, body, unroll, head))
         self.joined = None
-        some = ir.op("lt", piece.begin, piece.end, kind=ir.FLAG)
-        self.chain[-1].body.append(ir.If(some, then))
+        name = self.names[piece.serial]
+        self.chain[-1].body.append(ir.For(name, piece.begin, piece.end, rows, inner=1))
 
     def emit_vector_loop(
         self,
         serial: int,
         body: Callable[[], None],
         *,
-        covered: LoopRange,
         unroll: int = 1,
         head: ir.Expr | None = None,
         accumulators: tuple[tuple[str, ...], ...] = (),
@@ -324,13 +312,12 @@ class Lowering:
         Args:
             serial: serial number of the loop.
             body: emits one vector.
-            covered: the range of the loop.
             unroll: number of vectors per iteration.
             head: number of peeled elements, less than LANES, after which stores are aligned; None
                 for none.
             accumulators: see `tbe_impl.codegen.loop_ir.VectorLoop`.
         """
-        for piece in self.pieces(serial, covered):
+        for piece in self.pieces(serial):
             with self.restrict_to(piece):
                 self._emit_vector_piece(piece, body, unroll, head, accumulators)
 

@@ -9,17 +9,11 @@ from tbe_impl.codegen import vector_types as vectors
 from tbe_impl.codegen.emit_c import c_type
 from tbe_impl.codegen.loop_headers import (
     emit_level,
-    end_of,
     parallel_trip_count,
-    range_of,
+    restrict,
+    restrict_to_thread,
 )
-from tbe_impl.codegen.loop_levels import (
-    THREAD_RANGE,
-    WHOLE_RANGE,
-    LoopRange,
-    TensorBuffer,
-    Tile,
-)
+from tbe_impl.codegen.loop_levels import TensorBuffer, Tile
 from tbe_impl.codegen.lowering import Lowering
 from tbe_impl.codegen.nest_function import NestCode, NestFunction, ProgramContext
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable, fit_lookup_table
@@ -106,8 +100,6 @@ class NestWriter:
             # otherwise each thread would recompute a reduction that depends only on loops outside
             # the parallel loop
             self.inside.chain[0].blocks = parted.variables
-        if len(parted.parts) == 1:
-            self.inside.parts[parted.parts[0][0]] = THREAD_RANGE
         stream = None if exact is not None else self._streaming_condition()
         if exact is not None:
             (root,) = nest.roots
@@ -128,7 +120,8 @@ class NestWriter:
             parameters.append(ir.Parameter(STREAM.name, "const int"))
         if not rows.is_empty:
             parameters.append(ROWS_PARAMETER)
-        function = self.function.build(parameters, rows.starts(), self.inside.chain[0].body)
+        body = restrict_to_thread(self.inside, parted, self.inside.chain[0].body)
+        function = self.function.build(parameters, rows.starts(), body)
         steps = parallel_trip_count(self.inside, parted)
         is_flat = exact is None and len(nest.loops) == 1 and not nest.along
         grain = nest.grain or (1024 if is_flat else self.grain)
@@ -161,17 +154,15 @@ class NestWriter:
             self._store(None)
         elif len(nest.levels) - at == 2 and nest.transposed:
             outer, _ = nest.loops[at]
-            covered = LoopRange(range_of(self.inside, outer).begin, end_of(self.inside, outer))
             if any(True for _ in self._outer_roots(at)):
                 # inside a tile, the outer loop becomes the inner one
-                self.inside.emit_serial_loop(outer, lambda: self._store_outer(at), covered)
-            self._tiles(at, covered.begin, end_of(self.inside, outer))
+                self.inside.emit_serial_loop(outer, lambda: self._store_outer(at))
+            self._tiles(at)
         elif self._is_stacked(at):
             (outer, _), (inner, _) = nest.loops[at:]
             self.inside.emit_vector_loop(
                 outer,
-                lambda: self.inside.emit_serial_loop(inner, lambda: self._store(None), WHOLE_RANGE),
-                covered=range_of(self.inside, outer),
+                lambda: self.inside.emit_serial_loop(inner, lambda: self._store(None)),
             )
         elif at < len(nest.levels) - 1 or nest.along:
 
@@ -216,7 +207,7 @@ class NestWriter:
         if step > 1 or others:
             emit_level(inside, level, body, shared=at == self.nest.shared)
             return
-        for piece in inside.pieces(serial, range_of(self.inside, serial)):
+        for piece in inside.pieces(serial):
             with inside.restrict_to(piece):
                 if inside.ranges.known and not self.nest.along and self._can_collapse(at):
                     inner = [item for item, _ in self.nest.loops[at + 1 :]]
@@ -270,7 +261,6 @@ class NestWriter:
         inside.emit_vector_loop(
             serial,
             lambda: self._store(stream),
-            covered=range_of(inside, serial),
             unroll=nest.levels[at].unroll or self.options.unroll,
             head=self._store_peel_count(serial) if stream is not None else None,
         )
@@ -278,7 +268,8 @@ class NestWriter:
     def _can_collapse(self, at: int) -> bool:
         """Returns whether the loops from level `at` inwards can be collapsed into one loop."""
         inner = [serial for level in self.nest.levels[at + 1 :] for serial, _ in level.parts]
-        if len(self.nest.levels) > len(self.nest.loops) or self.inside.parts.keys() & set(inner):
+        restricted = self.nest.levels[self.nest.shared].variables | self.inside.block_steps.keys()
+        if len(self.nest.levels) > len(self.nest.loops) or restricted & set(inner):
             return False
         found = self.inside.accesses()
         for root in self.nest.roots:
@@ -286,26 +277,26 @@ class NestWriter:
             found.addresses.append((root.tensor, self.inside.address(place, root.indices)))
         return len(merge_axes(self.nest.loops[at:], found)) == 1
 
-    def _tiles(self, at: int, begin: ir.Expr, end: ir.Expr) -> None:
+    def _tiles(self, at: int) -> None:
         """Tiles the two innermost loops of a transpose, so that cache lines are used completely."""
         inside, outer = self.inside, self.nest.loops[at][0]
         inner, name = self.nest.loops[at + 1][0], self.inside.names[outer]
+        end = inside.index_expr(inside.extents[outer])
         parent, parent_body = inside.chain[-1], inside.chain[-1].body
         self._hoist_reductions(frozenset({outer, inner}))
         first, count, steps = ir.Var(f"{name}_tile"), ir.Var(f"{name}_steps"), ir.Int(TILE_STEPS)
         is_whole = ir.op("lt", ir.op("add", first, steps), end, kind=ir.FLAG)
         length = ir.op("choose", is_whole, steps, ir.op("sub", end, first))
-        parent.body = [ir.Let(count.name, ir.INDEX, length)]
+        parent.body = []
         inside.tile = Tile(outer, first, count, TILE_STEPS)
-        covered = LoopRange(first, ir.op("add", first, count))
         inside.emit_vector_loop(
-            inner,
-            lambda: inside.emit_serial_loop(outer, lambda: self._store(None), covered),
-            covered=WHOLE_RANGE,
+            inner, lambda: inside.emit_serial_loop(outer, lambda: self._store(None))
         )
         inside.tile = None
-        tile, parent.body = tuple(parent.body), parent_body
-        parent.body.append(ir.For(first.name, begin, end, tile, steps))
+        tile = restrict(inside, outer, first, ir.op("add", first, count), parent.body)
+        parent.body = parent_body
+        body = (ir.Let(count.name, ir.INDEX, length), tile)
+        parent.body.append(ir.For(first.name, ir.ZERO, end, body, steps, over=name))
 
     def _hoist_reductions(self, below: frozenset[int]) -> None:
         """Emits reductions before the loops `below` that use them, where this is possible."""

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from tbe_impl import environment
-from tbe_impl.codegen.loop_ir import For, Function, Stmt, VectorLoop, map_statements
+from tbe_impl.codegen.loop_ir import For, Function, Node, Stmt, VectorLoop, map_statements
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.passes.accumulators import add_accumulators
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
 from tbe_impl.codegen.passes.loop_coalescing import coalesce_loops
 from tbe_impl.codegen.passes.loop_fission import fission_into_strips
+from tbe_impl.codegen.passes.loop_restriction import restrict_function
 from tbe_impl.codegen.passes.prefetching import prefetch_rows
 from tbe_impl.codegen.passes.software_pipelining import pipeline_rows
 from tbe_impl.codegen.passes.streaming_store_edges import join_row_edges
@@ -50,64 +51,63 @@ class Pass(Record):
 
     Attributes:
         name: name of the pass.
-        transform: function from the statements of a nest and its `NestFacts` to new statements.
+        transform: function from a function and the `NestFacts` of its nest to the new function.
         is_asked: function from `NestFacts` to a bool, which states whether to run the pass. None
             for a pass that always runs, because the generated code needs the pass.
         macro: macro of the headers that limits the pass to some processors; empty for none.
     """
 
     name: str
-    transform: Callable[[Body, NestFacts], Body]
+    transform: Callable[[Function, NestFacts], Function]
     is_asked: Callable[[NestFacts], bool] | None = None
     macro: str = ""
 
 
-def _on_vector_loops(change: Callable[[VectorLoop], Stmt]) -> Callable[[Body, NestFacts], Body]:
-    def transform(body: Body, facts: NestFacts) -> Body:
-        return map_statements(
-            body,
-            lambda node: (change(node) if isinstance(node, VectorLoop) else node,),
-            frozenset({VectorLoop}),
-        )
-
-    return transform
+def _on_body(change: Callable[[Body], Body]) -> Callable[[Function, NestFacts], Function]:
+    return lambda function, facts: replace(function, body=change(function.body))
 
 
-def _add_table_loops(body: Body, facts: NestFacts) -> Body:
+def _on_statements(
+    kind: type[Node], change: Callable[..., Stmt]
+) -> Callable[[Function, NestFacts], Function]:
+    def change_one(node: Stmt) -> tuple[Stmt]:
+        return (change(node) if isinstance(node, kind) else node,)
+
+    return _on_body(lambda body: map_statements(body, change_one, frozenset({kind})))
+
+
+def _add_table_loops(function: Function, facts: NestFacts) -> Function:
     assert facts.cells is not None
-    return _on_vector_loops(functools.partial(add_table_loop, cells=facts.cells))(body, facts)
+    add = functools.partial(add_table_loop, cells=facts.cells)
+    return _on_statements(VectorLoop, add)(function, facts)
 
 
 PASSES = (
-    Pass(
-        "loop-coalescing",
-        lambda body, facts: map_statements(
-            body, lambda node: (coalesce_loops(node),), frozenset({For})
-        ),
-    ),
-    Pass("unroll-and-jam", lambda body, facts: jam_rows(body), lambda facts: True),
-    Pass("accumulators", lambda body, facts: add_accumulators(body), lambda facts: True),
+    Pass("loop-restriction", lambda function, facts: restrict_function(function)),
+    Pass("loop-coalescing", _on_statements(For, coalesce_loops)),
+    Pass("unroll-and-jam", _on_body(jam_rows), lambda facts: True),
+    Pass("accumulators", _on_body(add_accumulators), lambda facts: True),
     Pass(
         "prefetching",
-        lambda body, facts: prefetch_rows(body),
+        _on_body(prefetch_rows),
         lambda facts: facts.options.prefetch and not facts.is_scheduled,
     ),
-    Pass("vector-tails", _on_vector_loops(add_ends)),
-    Pass("streaming-store-edges", lambda body, facts: join_row_edges(body), lambda facts: True),
+    Pass("vector-tails", _on_statements(VectorLoop, add_ends)),
+    Pass("streaming-store-edges", _on_body(join_row_edges), lambda facts: True),
     Pass(
         "loop-fission",
-        _on_vector_loops(fission_into_strips),
+        _on_statements(VectorLoop, fission_into_strips),
         lambda facts: facts.options.loop_fission,
         "LOOP_FISSION",
     ),
     Pass("table-loops", _add_table_loops, lambda facts: facts.cells is not None, "FLOAT16_TABLES"),
     Pass(
         "software-pipelining",
-        lambda body, facts: pipeline_rows(body),
+        _on_body(pipeline_rows),
         lambda facts: facts.options.software_pipelining,
         "SOFTWARE_PIPELINING",
     ),
-    Pass("vector-loops", _on_vector_loops(expand_vector_loop)),
+    Pass("vector-loops", _on_statements(VectorLoop, expand_vector_loop)),
 )
 
 
@@ -147,5 +147,5 @@ def iterate_passes(
     disabled = disabled_passes()
     for item in passes:
         if item.is_asked is None or (item.is_asked(facts) and item.name not in disabled):
-            function = replace(function, body=item.transform(function.body, facts))
+            function = item.transform(function, facts)
             yield item, function

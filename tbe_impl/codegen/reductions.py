@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.loop_headers import open_levels, parallel_trip_count, range_of
+from tbe_impl.codegen.loop_headers import open_levels, parallel_trip_count, restrict_to_thread
 from tbe_impl.codegen.loop_levels import (
-    THREAD_RANGE,
     Index,
     MissingBuffer,
     TensorBuffer,
@@ -202,14 +201,11 @@ def _reduce_along_row(
             writer.hoist_reductions(contribution(body), inner, closed)
         if not inmost:
             writer.filling = serial
-        if shared and not outer:
-            writer.parts[serial] = THREAD_RANGE
         writer.emit_vector_loop(
             serial,
             lambda: open_levels(
                 writer, inmost, lambda: _emit_combination(writer, body, total, inner)
             ),
-            covered=range_of(writer, serial),
             unroll=number,
             head=_load_peel_count(writer, body, inner, serial),
             accumulators=((total.name,),),
@@ -351,7 +347,9 @@ def lower_partial_reduction(
     steps = parallel_trip_count(writer, first)
     grain = max(64, first.parts[0][1]) if len(first.parts) == 1 else 1
     with writer.bind_sources([(contribution(body), inner)], are_plain=are_plain):
-        return _reduce_along_row(writer, body, inner, loops, 0, shared=True), steps, grain
+        value = _reduce_along_row(writer, body, inner, loops, 0, shared=True)
+    writer.chain[0].body[:] = restrict_to_thread(writer, first, writer.chain[0].body)
+    return value, steps, grain
 
 
 def accumulate(

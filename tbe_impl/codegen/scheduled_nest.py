@@ -19,8 +19,8 @@ from dataclasses import replace
 
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.loop_headers import open_levels, range_of
-from tbe_impl.codegen.loop_levels import AttachedTile, LoopRange, LoopScope, TensorBuffer
+from tbe_impl.codegen.loop_headers import open_levels, restrict
+from tbe_impl.codegen.loop_levels import AttachedTile, LoopScope, TensorBuffer
 from tbe_impl.codegen.lowering import Lowering
 from tbe_impl.codegen.nest_function import ProgramContext
 from tbe_impl.codegen.planning.index_ranges import is_nonnegative
@@ -123,8 +123,7 @@ class ScheduledStageWriter:
                 self._compute()
             elif at == exact.vector:
                 ((serial, _),) = self.levels[at].parts
-                covered = range_of(inside, serial)
-                inside.emit_vector_loop(serial, lambda: self._open_inner(at), covered=covered)
+                inside.emit_vector_loop(serial, lambda: self._open_inner(at))
             else:
                 level = self.levels[at]
                 shared = at == self.shared and len(level.parts) > 1
@@ -145,14 +144,13 @@ class ScheduledStageWriter:
     def _loop_over_row(self, body: Callable[[], None], place: int) -> None:
         inside = self.inside
         serial, is_last = self.row_axes[place], place + 1 == len(self.row_axes)
-        covered = range_of(inside, serial)
         if is_last:
-            inside.emit_vector_loop(serial, body, covered=covered)
+            inside.emit_vector_loop(serial, body)
         else:
-            inside.emit_serial_loop(serial, lambda: self._loop_over_row(body, place + 1), covered)
+            inside.emit_serial_loop(serial, lambda: self._loop_over_row(body, place + 1))
 
     @contextmanager
-    def _own_level(self) -> Iterator[None]:
+    def _own_level(self) -> Iterator[LoopScope]:
         """Context manager that collects the statements of the ``with`` body on a new level.
 
         At the end of the body, the statements are appended to the enclosing level. Values that are
@@ -160,7 +158,7 @@ class ScheduledStageWriter:
         """
         scope = LoopScope()
         self.inside.chain.append(scope)
-        yield
+        yield scope
         self.inside.chain.pop()
         self.inside.chain[-1].body += scope.body
 
@@ -217,19 +215,22 @@ class ScheduledStageWriter:
         assert nest.exact is not None
         for serial, extent in nest.loops:
             inside.declare_loop(serial, extent)
-        saved = dict(inside.parts), dict(inside.spans)
+        saved = dict(inside.spans)
         for axis, span in zip(root.tensor.op.axis, tile, strict=True):
             if axis.serial in inside.extents:
                 inside.spans[axis.serial] = span.first, span.size
-                inside.parts[axis.serial] = self._tile_range(span, inside.extents[axis.serial])
         inside.targets[id(root.tensor)] = buffer
         exact = replace(nest.exact, has_private_sums=False)
-        with self._own_level():
+        with self._own_level() as scope:
             ScheduledStageWriter(inside, self.memory, self.around, root, nest.levels, exact).write()
-        inside.parts, inside.spans = saved
+            for axis, span in zip(root.tensor.op.axis, tile, strict=True):
+                if axis.serial in inside.extents:
+                    begin, end = self._tile_range(span, inside.extents[axis.serial])
+                    scope.body[:] = [restrict(inside, axis.serial, begin, end, scope.body)]
+        inside.spans = saved
         del inside.targets[id(root.tensor)]
 
-    def _tile_range(self, span: Span, extent: Poly) -> LoopRange:
+    def _tile_range(self, span: Span, extent: Poly) -> tuple[ir.Expr, ir.Expr]:
         """Returns the range of a loop over the tile `span`, limited to the bounds of the tensor."""
         begin: ir.Expr = self.inside.index_expr(span.first)
         end: ir.Expr = self.inside.index_expr(span.first + span.size)
@@ -237,7 +238,7 @@ class ScheduledStageWriter:
             begin = ir.call("most", ir.ZERO, begin)
         if not is_nonnegative(extent - span.first - span.size):
             end = ir.call("least", end, self.inside.index_expr(extent))
-        return LoopRange(begin, end)
+        return begin, end
 
     # body of the loops
 

@@ -90,6 +90,10 @@ def _check_statement(node: ir.Stmt, scope: dict[str, bool]) -> None:
             _require(node.condition.kind == ir.FLAG, node, "no condition")
         _check_body(node.then, scope)
         _check_body(node.otherwise, scope)
+    elif isinstance(node, ir.Restrict):
+        _check_counts(node, scope, node.begin, node.end, node.limit)
+        for inner in node.body:
+            _check_statement(inner, scope)
     elif isinstance(node, ir.Block):
         _check_body(node.body, scope)
     elif isinstance(node, ir.Attempt):

@@ -106,6 +106,7 @@ class Machine:
         free_bytes: how much memory is left to allocate.
         allocated: the arrays that are allocated and not yet released.
         result: the result of the last function that has one.
+        ranges: the range to which `Restrict` restricts the loops over a variable.
     """
 
     lanes: int
@@ -116,17 +117,19 @@ class Machine:
     free_bytes: int = 1 << 30
     allocated: list[np.ndarray] = field(default_factory=list)
     result: int = 0
+    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def call(self, function: ir.Function, **arguments: Any) -> dict[str, Any]:
         """Calls a function; returns its variables at its end."""
         constants = {"LANES": self.lanes, "STRIP": 3, "SIGMOID_STRIP": 2}
         before, self.scopes = self.scopes, [constants, dict(arguments)]
+        ranges, self.ranges = self.ranges, {}
         try:
             with np.errstate(all="ignore"):
                 self.run((*function.declarations, *function.body))
             return self.scopes[-1]
         finally:
-            self.scopes = before
+            self.scopes, self.ranges = before, ranges
 
     # statements
 
@@ -221,11 +224,12 @@ class Machine:
 
     def _run_for(self, node: ir.For) -> None:
         assert not node.is_shared, "a shared loop before loop coalescing"
-        own = {} if node.begin is None else {node.name: int(self.value(node.begin))}
+        first, behind = self.ranges.get(node.over or node.name, (-(1 << 62), 1 << 62))
+        own = {} if node.begin is None else {node.name: max(first, int(self.value(node.begin)))}
         self.scopes.append({**own, **dict.fromkeys(node.more, 0)})
         try:
             while True:
-                at, end = self._name(node.name), int(self.value(node.end))
+                at, end = self._name(node.name), min(behind, int(self.value(node.end)))
                 room = 1 if node.room is None else int(self.value(node.room))
                 if at + room > end:
                     break
@@ -237,11 +241,20 @@ class Machine:
 
     def _run_vectorloop(self, node: ir.VectorLoop) -> None:
         assert self.lanes == 1, "a vector loop after the passes"
-        for at in range(int(self.value(node.begin)), int(self.value(node.limit))):
+        first, behind = self.ranges.get(node.name, (0, 1 << 62))
+        begin, end = int(self.value(node.begin)), int(self.value(node.limit))
+        for at in range(max(begin, first), min(end, behind)):
             self._scope(node.whole, **{node.name: at})
 
     def _run_if(self, node: ir.If) -> None:
         self._scope(node.then if self.value(node.condition) else node.otherwise)
+
+    def _run_restrict(self, node: ir.Restrict) -> None:
+        before = self.ranges.get(node.name, (0, 1 << 62))
+        begin, end = int(self.value(node.begin)), int(self.value(node.end))
+        self.ranges[node.name] = max(begin, before[0]), min(end, before[1])
+        self.run(node.body)
+        self.ranges[node.name] = before
 
     def _run_block(self, node: ir.Block) -> None:
         self._scope(node.body)

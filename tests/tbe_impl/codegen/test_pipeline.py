@@ -31,6 +31,7 @@ P, STREAM = ir.Var("p", "float *"), ir.Var("stream", ir.FLAG)
 def test_each_pass_has_a_name_of_its_own() -> None:
     assert len({item.name for item in PASSES}) == len(PASSES)
     assert [item.name for item in PASSES if item.is_asked is None] == [
+        "loop-restriction",
         "loop-coalescing",
         "vector-tails",
         "vector-loops",
