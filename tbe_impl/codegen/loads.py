@@ -1,4 +1,4 @@
-"""Emits loads of stored tensors: contiguous vectors, broadcasts, tiles and gathers."""
+"""Emits loads of stored tensors: contiguous vectors, broadcasts and gathers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tbe_impl.codegen.planning.access_analysis import (
 )
 from tbe_impl.codegen.planning.index_ranges import is_nonnegative
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
-from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Read
 from tbe_impl.dsl.tensor import Tensor
 
@@ -63,50 +62,8 @@ def _emit_load_at_address(writer: Lowering, tensor: Tensor, address: Poly) -> Va
     prefix = vectors.memory_prefix(buffer.dtype)
     depth = max(writer.depth_of(address.variables), buffer.depth)
     step = address.coefficient(writer.vector) if writer.vector is not None else ZERO
-    place: ir.Expr = buffer.pointer(writer.index_expr(address))
-    if not step or not step.terms:
-        return writer.define(ir.Load(tag, prefix, place, ir.ZERO), depth)
-    if (
-        step != ONE
-        and writer.tile
-        and writer.tile.loop in address.variables - writer.ranges.known.keys()
-    ):
-        place, step = _pack_tile(writer, tensor, address, step)
-    return writer.define(ir.Load(tag, prefix, place, writer.index_expr(step)), depth)
-
-
-def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> tuple[ir.Expr, Poly]:
-    """Copies a tile of a tensor to a small contiguous array before the loop over the tile.
-
-    The tile is copied row by row. Without this copy, cache lines that are far apart would evict
-    each other.
-
-    Returns:
-        A pair: the address from which the vector load starts, and the stride from lane to lane.
-        Both refer to the copy. If the tile cannot be copied, both refer to the tensor.
-    """
-    tile = writer.tile
-    assert tile is not None and writer.vector is not None
-    buffer = writer.buffers[id(tensor)]
-    start, level = address - Poly.variable(tile.loop), writer.depth_of(frozenset({writer.vector}))
-    # tiles are packed in front of the tile loop, where variables of inner loops are not defined
-    if address.coefficient(tile.loop) != ONE or writer.depth_of(start.variables) > level:
-        return buffer.pointer(writer.index_expr(address)), step
-    name = f"t{next(writer.serial)}"
-    place = buffer.pointer(writer.index_expr(start), tile.begin)
-    writer.chain[level].body.append(
-        ir.PackTile(
-            name,
-            dtype_of(buffer.dtype).c,
-            place,
-            writer.index_expr(step),
-            ir.LANES,
-            tile.count,
-            tile.steps,
-        )
-    )
-    column = ir.op("sub", ir.Var(writer.names[tile.loop]), tile.begin)
-    return ir.AddressOf(ir.Element(name, (ir.Int(0), column))), Poly.from_int(tile.steps)
+    place = buffer.pointer(writer.index_expr(address))
+    return writer.define(ir.Load(tag, prefix, place, writer.index_expr(step or ZERO)), depth)
 
 
 def _emit_clipped_gather(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tbe_impl.codegen import loop_ir as ir
@@ -48,19 +47,22 @@ def emit_level(
     scope = LoopScope(level.final_variables, level.variables - level.final_variables)
     found = inside.lower_body(scope, body)
     inside.block_steps = saved
+    inner = len(level.parts) - 1
     for number, (serial, step) in reversed([*enumerate(level.parts)]):
         name, limit = inside.names[serial], inside.index_expr(inside.extents[serial])
-        over = ""
-        if step > 1:
-            over, name = name, f"{name}_block{step}"
-            behind = ir.op("add", ir.Var(name), ir.Int(step))
-            end = ir.Let(f"{name}_end", ir.INDEX, ir.call("least", behind, limit))
-            found = (end, restrict(inside, serial, ir.Var(name), ir.Var(end.name), found))
-        loop = ir.For(name, ir.ZERO, limit, found, ir.Int(step), over=over)
-        inner = 0 if number else len(level.parts) - 1
-        if not number:
-            loop = replace(loop, unroll=level.unroll, inner=inner, is_shared=shared and inner > 0)
-        found = (loop,)
+        found = (
+            ir.For(
+                f"{name}_block{step}" if step > 1 else name,
+                ir.ZERO,
+                limit,
+                found,
+                ir.Int(step),
+                unroll=0 if number else level.unroll,
+                over=name if step > 1 else "",
+                inner=0 if number else inner,
+                is_shared=shared and inner > number == 0,
+            ),
+        )
     inside.chain[-1].body += found
 
 

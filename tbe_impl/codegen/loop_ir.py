@@ -404,8 +404,9 @@ class For(Stmt):
         unroll: unroll factor; 0 to let the compiler decide.
         kind: kind of the loop variable.
         more: further variables that the loop defines and that its body assigns.
-        over: the variable whose values the loop visits in steps, if this is a loop over blocks or
-            tiles; a `Restrict` of that variable also restricts this loop. Empty for `name`.
+        over: the variable of which this loop visits blocks of `step` values; empty for none. In
+            `body`, the loops over that variable run over the current block, from `name` to
+            `block_end`. A `Restrict` of that variable also restricts this loop.
         inner: number of perfectly nested inner loops that are coalesced with this loop; see
             `tbe_impl.codegen.passes.loop_coalescing`.
         is_shared: whether threads share the iterations of the coalesced loop.
@@ -425,6 +426,11 @@ class For(Stmt):
     inner: int = 0
     is_shared: bool = False
     jam: int = 0
+
+    @property
+    def block_end(self) -> Var:
+        """The variable with the exclusive end of the current block."""
+        return Var(f"{self.name}_end")
 
 
 class If(Stmt):

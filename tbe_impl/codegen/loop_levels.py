@@ -111,23 +111,6 @@ class TensorBuffer(Record):
         return ir.Pointer(ir.Var(self.name, "pointer"), offsets)
 
 
-class Tile(Record):
-    """A loop inside the vector loop, for inputs that are strided along the vector loop.
-
-    Such inputs are contiguous along this inner loop.
-
-    Attributes:
-        loop: serial number of the loop.
-        begin, count: first value of the loop variable and trip count.
-        steps: maximum trip count.
-    """
-
-    loop: int
-    begin: ir.Expr
-    count: ir.Expr
-    steps: int
-
-
 class AttachedTile(Record):
     """A region (tile) of a stage that is computed in each iteration of a loop of another stage.
 

@@ -25,7 +25,6 @@ from tbe_impl.codegen.loop_levels import (
     LoopScope,
     MissingBuffer,
     TensorBuffer,
-    Tile,
     Value,
     loop_variables_in,
     polys_of,
@@ -116,7 +115,6 @@ class Lowering:
         self.filling: int | None = None
         self.unfinished: list[int] = []
         self.reused: set[int] = set()
-        self.tile: Tile | None = None
         self.serial = itertools.count()
         self.stage: Operation | None = None
         self._settled: set[object] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
@@ -10,10 +11,9 @@ from tbe_impl.codegen.emit_c import c_type
 from tbe_impl.codegen.loop_headers import (
     emit_level,
     parallel_trip_count,
-    restrict,
     restrict_to_thread,
 )
-from tbe_impl.codegen.loop_levels import TensorBuffer, Tile
+from tbe_impl.codegen.loop_levels import TensorBuffer
 from tbe_impl.codegen.lowering import Lowering
 from tbe_impl.codegen.nest_function import NestCode, NestFunction, ProgramContext
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable, fit_lookup_table
@@ -284,19 +284,13 @@ class NestWriter:
         end = inside.index_expr(inside.extents[outer])
         parent, parent_body = inside.chain[-1], inside.chain[-1].body
         self._hoist_reductions(frozenset({outer, inner}))
-        first, count, steps = ir.Var(f"{name}_tile"), ir.Var(f"{name}_steps"), ir.Int(TILE_STEPS)
-        is_whole = ir.op("lt", ir.op("add", first, steps), end, kind=ir.FLAG)
-        length = ir.op("choose", is_whole, steps, ir.op("sub", end, first))
+        loop = ir.For(f"{name}_tile", ir.ZERO, end, (), ir.Int(TILE_STEPS), over=name)
         parent.body = []
-        inside.tile = Tile(outer, first, count, TILE_STEPS)
         inside.emit_vector_loop(
             inner, lambda: inside.emit_serial_loop(outer, lambda: self._store(None))
         )
-        inside.tile = None
-        tile = restrict(inside, outer, first, ir.op("add", first, count), parent.body)
-        parent.body = parent_body
-        body = (ir.Let(count.name, ir.INDEX, length), tile)
-        parent.body.append(ir.For(first.name, ir.ZERO, end, body, steps, over=name))
+        tile, parent.body = tuple(parent.body), parent_body
+        parent.body.append(replace(loop, body=tile))
 
     def _hoist_reductions(self, below: frozenset[int]) -> None:
         """Emits reductions before the loops `below` that use them, where this is possible."""

@@ -23,6 +23,7 @@ from tbe_impl.codegen.passes.prefetching import prefetch_rows
 from tbe_impl.codegen.passes.software_pipelining import pipeline_rows
 from tbe_impl.codegen.passes.streaming_store_edges import join_row_edges
 from tbe_impl.codegen.passes.table_loops import add_table_loop
+from tbe_impl.codegen.passes.tile_packing import pack_tiles
 from tbe_impl.codegen.passes.unroll_and_jam import jam_rows
 from tbe_impl.codegen.passes.vector_loops import expand_vector_loop
 from tbe_impl.codegen.passes.vector_tails import add_ends
@@ -83,6 +84,11 @@ def _add_table_loops(function: Function, facts: NestFacts) -> Function:
 
 
 PASSES = (
+    Pass(
+        "tile-packing",
+        lambda function, facts: pack_tiles(function),
+        lambda facts: not facts.is_scheduled,
+    ),
     Pass("loop-restriction", lambda function, facts: restrict_function(function)),
     Pass("loop-coalescing", _on_statements(For, coalesce_loops)),
     Pass("unroll-and-jam", _on_body(jam_rows), lambda facts: True),

@@ -1,19 +1,18 @@
 """Loop restriction: computes the bounds of loops that run over a part of their range.
 
-Three transformations restrict loops: strip-mining (a schedule's ``split``), the partition of a
-loop among threads, and the computation of a tile. Lowering emits each loop over its whole range,
+Strip-mining (a schedule's ``split``) restricts a loop to one block, the partition among threads
+restricts it to the iterations of one thread, and ``compute_at`` restricts the loops of a stage to
+one tile. Lowering emits each loop over its whole range, inside a loop over blocks (`For.over`) or
 inside a `Restrict`. This pass computes the bounds.
 
 Before::
 
     restrict i to begin..end:
       for i_block32 in 0..n step 32, blocks of i:
-        let i_block32_end = least(i_block32 + 32, n)
-        restrict i to i_block32..i_block32_end:
-          for i in 0..4:
-            body of the border
-          for i in 4..n:
-            body
+        for i in 0..4:
+          body of the border
+        for i in 4..n:
+          body
 
 After::
 
@@ -38,8 +37,6 @@ from tbe_impl.codegen import loop_ir as ir
 def restrict_function(function: ir.Function) -> ir.Function:
     """Restricts the loops of a function, and removes sizes that no expression uses any more."""
     body = restrict_loops(function.body)
-    if body is function.body:
-        return function
     used = ir.names_in((*filter(_is_no_size, function.declarations), *body))
     needed = (
         item
@@ -65,55 +62,40 @@ def restrict_loops(
             found.append(_restrict_statement(node, ranges))
         else:
             found.append(node)
-    same = len(found) == len(body) and all(map(lambda a, b: a is b, found, body))
-    return body if same else tuple(found)
+    return tuple(found)
 
 
 def _restrict_statement(node: ir.Stmt, ranges: Mapping[str, ir.Restrict]) -> ir.Stmt:
-    changed: dict[str, Any] = {}
-    for name in node.bodies:
-        before = getattr(node, name)
-        after = restrict_loops(before, ranges)
-        if after is not before:
-            changed[name] = after
+    if isinstance(node, ir.For):
+        begin, end = _restrict_bounds(node.over or node.name, node.begin, node.end, ranges)
+        if not node.over:
+            return replace(node, begin=begin, end=end, body=restrict_loops(node.body, ranges))
+        block = ir.Restrict(node.over, ir.Var(node.name), node.block_end, node.end, ())
+        body = restrict_loops(node.body, {**ranges, node.over: block})
+        behind = ir.call("least", ir.op("add", ir.Var(node.name), node.step), end)
+        last = ir.Let(node.block_end.name, ir.INDEX, behind)
+        return replace(node, begin=begin, end=end, body=(last, *body), over="")
+    changed: dict[str, Any] = {
+        name: restrict_loops(getattr(node, name), ranges) for name in node.bodies
+    }
     if isinstance(node, ir.VectorLoop) and node.name in ranges:
-        around = ranges[node.name]
-        begin, limit = _restrict_begin(node.begin, around), _restrict_end(node.limit, around)
+        begin, limit = _restrict_bounds(node.name, node.begin, node.limit, ranges)
         changed |= {"begin": begin, "limit": limit, "steps": None}
-    elif isinstance(node, ir.For) and (node.over or node.name) in ranges:
-        around = ranges[node.over or node.name]
-        changed |= {
-            "begin": _restrict_begin(node.begin or ir.ZERO, around),
-            "end": _restrict_end(node.end, around),
-        }
-        if node.over:
-            changed["body"] = _restrict_blocks(changed.get("body", node.body), around)
-    if isinstance(node, ir.For) and node.over:
-        changed["over"] = ""
-    return replace(node, **changed) if changed else node
+    return replace(node, **changed)
 
 
-def _restrict_begin(begin: ir.Expr, around: ir.Restrict) -> ir.Expr:
-    if begin == ir.ZERO:
-        return around.begin
+def _restrict_bounds(
+    name: str, begin: ir.Expr | None, end: ir.Expr, ranges: Mapping[str, ir.Restrict]
+) -> tuple[ir.Expr | None, ir.Expr]:
+    """Returns the bounds of a loop over the variable `name`, restricted to its range."""
+    around = ranges.get(name)
+    if around is None:
+        return begin, end
     if isinstance(begin, ir.Call) and begin.function == "most" and begin.arguments[0] == ir.ZERO:
         begin = begin.arguments[1]
-    return ir.call("most", around.begin, begin)
-
-
-def _restrict_end(end: ir.Expr, around: ir.Restrict) -> ir.Expr:
-    if end == around.limit:
-        return around.end
     if isinstance(end, ir.Call) and end.function == "least" and end.arguments[0] == around.limit:
         end = end.arguments[1]
-    return ir.call("least", around.end, end)
-
-
-def _restrict_blocks(body: tuple[ir.Stmt, ...], around: ir.Restrict) -> tuple[ir.Stmt, ...]:
-    """Restricts the ends of blocks, which the first statements of a loop over blocks define."""
-
-    def change(node: ir.Node) -> ir.Node:
-        return around.end if node == around.limit else node
-
-    first, *rest = body
-    return (ir.rebuild(first, change), *rest)
+    return (
+        around.begin if begin in (None, ir.ZERO) else ir.call("most", around.begin, begin),
+        around.end if end == around.limit else ir.call("least", around.end, end),
+    )

@@ -5,17 +5,18 @@ static void k_transposed_nest0(void **b, const int64_t *s, int64_t begin, int64_
   float *p1 = (float *)b[1];
   (void)b; (void)s; (void)begin; (void)end;
   for (int64_t i0_tile = begin; i0_tile < end; i0_tile += 16) {
-    const int64_t i0_steps = i0_tile + 16 < end ? 16 : end - i0_tile;
+    const int64_t i0_tile_end = least(i0_tile + 16, end);
+    const int64_t i0_steps = i0_tile_end - i0_tile;
     {
       int64_t i1 = 0;
       for (; i1 + LANES <= INT64_C(33); i1 += LANES) {
         float t0[LANES][16];
         if (i0_steps == 16) for (int l = 0; l < LANES; l++) memcpy(t0[l], p0 + INT64_C(21)*i1 + i0_tile + l*(INT64_C(21)), sizeof t0[l]);
         else for (int l = 0; l < LANES; l++) memcpy(t0[l], p0 + INT64_C(21)*i1 + i0_tile + l*(INT64_C(21)), i0_steps*sizeof(float));
-        for (int64_t i0 = i0_tile; i0 < i0_tile + i0_steps; i0++) {
-          const f32v v1 = f32_gather(&t0[0][i0 - i0_tile], INT64_C(16), LANES);
-          const f32v v2 = (v1 + SPLAT(f32v, 0x1.0000000000000p+0f));
-          f32_store(p1 + INT64_C(33)*i0 + i1, v2);
+        for (int64_t i0 = i0_tile; i0 < i0_tile_end; i0++) {
+          const f32v v0 = f32_gather(&t0[0][i0 - i0_tile], INT64_C(16), LANES);
+          const f32v v1 = (v0 + SPLAT(f32v, 0x1.0000000000000p+0f));
+          f32_store(p1 + INT64_C(33)*i0 + i1, v1);
         }
       }
       if (i1 < INT64_C(33)) {
@@ -23,10 +24,10 @@ static void k_transposed_nest0(void **b, const int64_t *s, int64_t begin, int64_
         float t0[LANES][16];
         if (i0_steps == 16) for (int l = 0; l < i1_rest; l++) memcpy(t0[l], p0 + INT64_C(21)*i1 + i0_tile + l*(INT64_C(21)), sizeof t0[l]);
         else for (int l = 0; l < i1_rest; l++) memcpy(t0[l], p0 + INT64_C(21)*i1 + i0_tile + l*(INT64_C(21)), i0_steps*sizeof(float));
-        for (int64_t i0 = i0_tile; i0 < i0_tile + i0_steps; i0++) {
-          const f32v v1 = f32_gather(&t0[0][i0 - i0_tile], INT64_C(16), i1_rest);
-          const f32v v2 = (v1 + SPLAT(f32v, 0x1.0000000000000p+0f));
-          f32_store_part(p1 + INT64_C(33)*i0 + i1, v2, i1_rest);
+        for (int64_t i0 = i0_tile; i0 < i0_tile_end; i0++) {
+          const f32v v0 = f32_gather(&t0[0][i0 - i0_tile], INT64_C(16), i1_rest);
+          const f32v v1 = (v0 + SPLAT(f32v, 0x1.0000000000000p+0f));
+          f32_store_part(p1 + INT64_C(33)*i0 + i1, v1, i1_rest);
         }
       }
     }

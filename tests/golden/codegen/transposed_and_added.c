@@ -6,19 +6,20 @@ static void k_transposed_and_added_nest0(void **b, const int64_t *s, int64_t beg
   float *p2 = (float *)b[2];
   (void)b; (void)s; (void)begin; (void)end;
   for (int64_t i0_tile = begin; i0_tile < end; i0_tile += 16) {
-    const int64_t i0_steps = i0_tile + 16 < end ? 16 : end - i0_tile;
+    const int64_t i0_tile_end = least(i0_tile + 16, end);
+    const int64_t i0_steps = i0_tile_end - i0_tile;
     {
       int64_t i1 = 0;
       for (; i1 + LANES <= INT64_C(17); i1 += LANES) {
         float t0[LANES][16];
         if (i0_steps == 16) for (int l = 0; l < LANES; l++) memcpy(t0[l], p0 + INT64_C(9)*i1 + i0_tile + l*(INT64_C(9)), sizeof t0[l]);
         else for (int l = 0; l < LANES; l++) memcpy(t0[l], p0 + INT64_C(9)*i1 + i0_tile + l*(INT64_C(9)), i0_steps*sizeof(float));
-        for (int64_t i0 = i0_tile; i0 < i0_tile + i0_steps; i0++) {
-          const f32v v1 = f32_gather(&t0[0][i0 - i0_tile], INT64_C(16), LANES);
-          const f32v v2 = f32_load(p1 + INT64_C(17)*i0 + i1);
-          const f32v v3 = (v1 + v2);
-          const f32v v4 = f32_relu(v3);
-          f32_store(p2 + INT64_C(17)*i0 + i1, v4);
+        for (int64_t i0 = i0_tile; i0 < i0_tile_end; i0++) {
+          const f32v v0 = f32_gather(&t0[0][i0 - i0_tile], INT64_C(16), LANES);
+          const f32v v1 = f32_load(p1 + INT64_C(17)*i0 + i1);
+          const f32v v2 = (v0 + v1);
+          const f32v v3 = f32_relu(v2);
+          f32_store(p2 + INT64_C(17)*i0 + i1, v3);
         }
       }
       if (i1 < INT64_C(17)) {
@@ -26,12 +27,12 @@ static void k_transposed_and_added_nest0(void **b, const int64_t *s, int64_t beg
         float t0[LANES][16];
         if (i0_steps == 16) for (int l = 0; l < i1_rest; l++) memcpy(t0[l], p0 + INT64_C(9)*i1 + i0_tile + l*(INT64_C(9)), sizeof t0[l]);
         else for (int l = 0; l < i1_rest; l++) memcpy(t0[l], p0 + INT64_C(9)*i1 + i0_tile + l*(INT64_C(9)), i0_steps*sizeof(float));
-        for (int64_t i0 = i0_tile; i0 < i0_tile + i0_steps; i0++) {
-          const f32v v1 = f32_gather(&t0[0][i0 - i0_tile], INT64_C(16), i1_rest);
-          const f32v v2 = f32_load_part(p1 + INT64_C(17)*i0 + i1, i1_rest);
-          const f32v v3 = (v1 + v2);
-          const f32v v4 = f32_relu(v3);
-          f32_store_part(p2 + INT64_C(17)*i0 + i1, v4, i1_rest);
+        for (int64_t i0 = i0_tile; i0 < i0_tile_end; i0++) {
+          const f32v v0 = f32_gather(&t0[0][i0 - i0_tile], INT64_C(16), i1_rest);
+          const f32v v1 = f32_load_part(p1 + INT64_C(17)*i0 + i1, i1_rest);
+          const f32v v2 = (v0 + v1);
+          const f32v v3 = f32_relu(v2);
+          f32_store_part(p2 + INT64_C(17)*i0 + i1, v3, i1_rest);
         }
       }
     }

@@ -70,6 +70,7 @@ def _check_statement(node: ir.Stmt, scope: dict[str, bool]) -> None:
         _check_loop_head(node, scope)
         own = dict.fromkeys(node.more, True)
         own |= {node.name: False} if node.begin is not None else {}
+        own |= {node.block_end.name: False} if node.over else {}
         _check_body(node.body, scope | own)
     elif isinstance(node, ir.VectorLoop):
         for part in (node.begin, node.limit):

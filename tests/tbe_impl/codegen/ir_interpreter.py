@@ -233,11 +233,21 @@ class Machine:
                 room = 1 if node.room is None else int(self.value(node.room))
                 if at + room > end:
                     break
+                step = int(self.value(node.step))
                 with contextlib.suppress(_NextIteration):
-                    self._scope(node.body)
-                self._assign(node.name, at + int(self.value(node.step)))
+                    if node.over:
+                        self._run_block_of(node, at, min(at + step, end))
+                    else:
+                        self._scope(node.body)
+                self._assign(node.name, at + step)
         finally:
             self.scopes.pop()
+
+    def _run_block_of(self, node: ir.For, begin: int, end: int) -> None:
+        before = self.ranges.get(node.over, (0, 1 << 62))
+        self.ranges[node.over] = begin, end
+        self._scope(node.body, **{node.block_end.name: end})
+        self.ranges[node.over] = before
 
     def _run_vectorloop(self, node: ir.VectorLoop) -> None:
         assert self.lanes == 1, "a vector loop after the passes"
@@ -378,6 +388,9 @@ class Machine:
         place = tuple(int(self.value(index)) for index in node.indices)
         if isinstance(array, np.ndarray) and array.ndim == 2:
             return Place(array.reshape(-1), place[0] * array.shape[1] + place[1])
+        if isinstance(array, Place):
+            self._check(array.array, np.asarray(array.offset + place[0]))
+            return array.array[array.offset + place[0]]
         return array[place[0]]
 
     def _value_of_addressof(self, node: ir.AddressOf) -> Any:

@@ -34,6 +34,12 @@ def nest(*, inner: int, is_shared: bool = False) -> ir.For:
     )
 
 
+def rows(begin: ir.Expr, end: ir.Expr) -> ir.For:
+    """A loop over rows of 33 elements that are contiguous in memory."""
+    row = ir.VectorLoop("k", ir.ZERO, ir.index_of(33), (ir.Continue(),), 33)
+    return ir.For("i", begin, end, (row,), inner=1)
+
+
 BODY = [
     "  let j_end: index = least(j + 4, n)",
     "  for k in j..j_end:",
@@ -60,17 +66,28 @@ INDICES = [
             "for i in 1..3 unroll 2 as one loop with 1 inside, shared among threads:",
             ["for i_j in begin..end unroll 2:", *INDICES, *BODY],
         ),
+        (
+            rows(ir.Var("begin"), N),
+            "for i in begin..n as one loop with 1 inside:",
+            [
+                "if begin < n:",
+                "  let i: index = begin",
+                "  vector k in 0..(n - i) * 33:",
+                "    continue",
+            ],
+        ),
+        (
+            rows(ir.Index(((("n",), 1),)), ir.Index(((("n",), 1), ((), 2)))),
+            "for i in n..n + 2 as one loop with 1 inside:",
+            ["if n < (n + 2):", "  let i: index = n", "  vector k in 0..66:", "    continue"],
+        ),
+        (ir.Continue(), "continue", ["continue"]),
     ],
-    ids=["sequential", "parallel"],
+    ids=["sequential", "parallel", "contiguous rows", "two contiguous rows", "no loop"],
 )
-def test_nested_loops_become_one(before: ir.For, title: str, after: list[str]) -> None:
+def test_nested_loops_become_one(before: ir.Stmt, title: str, after: list[str]) -> None:
     assert next(statement_lines((before,))) == title
     assert list(statement_lines((coalesce_loops(before),))) == after
-
-
-def test_other_statements_are_unchanged() -> None:
-    for node in (nest(inner=0), ir.Continue(), ir.Let("x", ir.INDEX, ir.ZERO)):
-        assert coalesce_loops(node) is node
 
 
 @cases("n", [1, 4, 9])
