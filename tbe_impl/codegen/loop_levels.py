@@ -1,4 +1,4 @@
-"""Represents loop levels during lowering, which hoists statements to outer levels."""
+"""Represents the levels of the open loops during lowering."""
 
 from __future__ import annotations
 
@@ -55,15 +55,17 @@ class RowBuffer(Record):
 
 
 class Value(Record):
-    """A vector that a loop level defines.
+    """A vector.
 
     Attributes:
         expr: the variable or the constant that holds the vector.
-        depth: number of the loop level that defines the vector.
+        depth: number of the innermost loop level that changes the vector.
+        level: number of the loop level whose statements define the variable.
     """
 
     expr: ir.Expr
     depth: int = 0
+    level: int = 0
 
     @property
     def tag(self) -> str:

@@ -1,4 +1,4 @@
-"""Lowers stages to the loop IR and hoists each value to the outermost legal loop.
+"""Lowers stages to the loop IR.
 
 A stage that is not stored needs no buffer. A broadcast costs nothing. The sum of a row is computed
 once, in the loop over rows. A common subexpression of two outputs is computed once.
@@ -371,23 +371,27 @@ class Lowering:
         return self.stage.number if self.stage is not None else None
 
     def let(self, value: ir.Expr, depth: int) -> Value:
-        """Defines a vector with an expression's value on loop level `depth`; returns the vector.
+        """Defines a vector with an expression's value; returns the vector.
 
-        Equal expressions on one level share one vector.
+        Equal expressions in the innermost loop share one vector.
+
+        Args:
+            value: the expression.
+            depth: number of the innermost loop level that changes the value.
         """
-        memo = self.chain[depth].memo
+        memo = self.chain[-1].memo
         if value not in memo:
             memo[value] = self.define(value, depth)
         return memo[value]
 
     def define(self, value: ir.Expr, depth: int) -> Value:
-        """Defines a new vector with the value of an expression on loop level `depth`.
+        """Defines a new vector with the value of an expression in the innermost loop.
 
         A load must use this method and not `let`, because a store may come between two equal loads.
         """
         name = f"v{next(self.serial)}"
-        self.chain[depth].body.append(ir.Let(name, value.kind, value, stage=self.stage_number))
-        return Value(ir.Var(name, value.kind), depth)
+        self.chain[-1].body.append(ir.Let(name, value.kind, value, stage=self.stage_number))
+        return Value(ir.Var(name, value.kind), depth, len(self.chain) - 1)
 
     def read(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
         """Returns an element of a tensor, loaded from the tensor's buffer or computed in place."""
@@ -407,7 +411,7 @@ class Lowering:
     def memoize(self, key: tuple[int, tuple[object, ...]], lower: Callable[[], Value]) -> Value:
         """Returns the cached value of an element; calls `lower` if there is none.
 
-        The value is cached on the outermost loop level where it is valid. If the value depends on
+        The value is cached on the loop level that defines it. If the value depends on
         split loops, it is valid only in the current pieces of these loops.
         """
         for scope in self.chain:
@@ -415,8 +419,8 @@ class Lowering:
                 return scope.memo[key]
         found = lower()
         used = loop_variables_in(key[1])
-        depth = max(found.depth, self.depth_of(used & self.ranges.known.keys()))
-        return self.chain[depth].memo.setdefault(key, found)
+        level = max(found.level, self.depth_of(used & self.ranges.known.keys()))
+        return self.chain[level].memo.setdefault(key, found)
 
     def hoist_reductions(
         self, node: Expr, environment: Mapping[int, Index], inner: frozenset[int]
@@ -567,14 +571,11 @@ class Lowering:
         The caller passes the argument as float64. The generated code rounds it to the dtype of the
         arithmetic that uses it.
         """
-        key, memo = (node.serial, ()), self.chain[0].memo
-        if key not in memo:
-            narrow = node.dtype in ("float16", "bfloat16")
-            dtype = "float32" if narrow and self.options.rounding != "device" else node.dtype
-            bits = ir.Var(self.names[node.serial])
-            wide = ir.Splat("f64", ir.call("scalar_of", bits, kind="double"))
-            memo[key] = self.let(vectors.cast("float64", dtype, wide), 0)
-        return memo[key]
+        narrow = node.dtype in ("float16", "bfloat16")
+        dtype = "float32" if narrow and self.options.rounding != "device" else node.dtype
+        bits = ir.Var(self.names[node.serial])
+        wide = ir.Splat("f64", ir.call("scalar_of", bits, kind="double"))
+        return self.let(vectors.cast("float64", dtype, wide), 0)
 
     def _constant(self, node: Const) -> float | int | bool:
         """Returns a constant, rounded to its dtype if the option ``rounding`` is ``device``."""
@@ -648,4 +649,4 @@ class Lowering:
             stream=stream if step == ONE else None,
             stage=tensor.op.number,
         )
-        self.chain[max(value.depth, self.depth_of(address.variables))].body.append(stored)
+        self.chain[-1].body.append(stored)

@@ -15,9 +15,11 @@ from tbe_impl import environment
 from tbe_impl.codegen.loop_ir import For, Function, Node, Stmt, VectorLoop, map_statements
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.passes.accumulators import add_accumulators
+from tbe_impl.codegen.passes.common_subexpressions import merge_equal_values
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
 from tbe_impl.codegen.passes.loop_coalescing import coalesce_loops
 from tbe_impl.codegen.passes.loop_fission import fission_into_strips
+from tbe_impl.codegen.passes.loop_invariant_code_motion import hoist_invariants
 from tbe_impl.codegen.passes.loop_restriction import restrict_function
 from tbe_impl.codegen.passes.prefetching import prefetch_rows
 from tbe_impl.codegen.passes.software_pipelining import pipeline_rows
@@ -84,6 +86,8 @@ def _add_table_loops(function: Function, facts: NestFacts) -> Function:
 
 
 PASSES = (
+    Pass("loop-invariant-code-motion", _on_body(hoist_invariants), lambda facts: True),
+    Pass("common-subexpressions", _on_body(merge_equal_values), lambda facts: True),
     Pass(
         "tile-packing",
         lambda function, facts: pack_tiles(function),

@@ -171,7 +171,7 @@ def _reduce_lanewise(
     open_levels(writer, loops.levels, lambda: _emit_combination(writer, body, total, inner))
     if is_wide:
         return writer.define(ir.call("wide_rounded", total, kind=tag), depth)
-    return Value(total, depth)
+    return Value(total, depth, depth)
 
 
 def _reduce_along_row(

@@ -191,9 +191,9 @@ static void k_op_layer_norm_grad_float16_nest1(void **b, const int64_t *s, int64
           const f32v v22 = f32_load(row14 + i1);
           const f32v v24 = (v22 * v23);
           const f32v v25 = (v21 - v24);
-          const f32v v26 = (v25 * v12);
-          const f32v v27 = f32_round_f16(v26);
-          f16_store(p5 + INT64_C(34)*i0 + i1, v27);
+          const f32v v27 = (v25 * v12);
+          const f32v v28 = f32_round_f16(v27);
+          f16_store(p5 + INT64_C(34)*i0 + i1, v28);
           fetch(p0 + INT64_C(34)*i0 + i1 + INT64_C(2074));
           const f32v v17_r1 = f16_load(p0 + INT64_C(34)*i0 + i1 + INT64_C(34));
           const f32v v19_r1 = (v17_r1 * v18);
@@ -201,9 +201,9 @@ static void k_op_layer_norm_grad_float16_nest1(void **b, const int64_t *s, int64
           const f32v v22_r1 = f32_load(row14_r1 + i1);
           const f32v v24_r1 = (v22_r1 * v23_r1);
           const f32v v25_r1 = (v21_r1 - v24_r1);
-          const f32v v26_r1 = (v25_r1 * v12_r1);
-          const f32v v27_r1 = f32_round_f16(v26_r1);
-          f16_store(p5 + INT64_C(34)*i0 + i1 + INT64_C(34), v27_r1);
+          const f32v v27_r1 = (v25_r1 * v12_r1);
+          const f32v v28_r1 = f32_round_f16(v27_r1);
+          f16_store(p5 + INT64_C(34)*i0 + i1 + INT64_C(34), v28_r1);
           fetch(p0 + INT64_C(34)*i0 + i1 + INT64_C(2108));
           const f32v v17_r2 = f16_load(p0 + INT64_C(34)*i0 + i1 + INT64_C(68));
           const f32v v19_r2 = (v17_r2 * v18);
@@ -211,9 +211,9 @@ static void k_op_layer_norm_grad_float16_nest1(void **b, const int64_t *s, int64
           const f32v v22_r2 = f32_load(row14_r2 + i1);
           const f32v v24_r2 = (v22_r2 * v23_r2);
           const f32v v25_r2 = (v21_r2 - v24_r2);
-          const f32v v26_r2 = (v25_r2 * v12_r2);
-          const f32v v27_r2 = f32_round_f16(v26_r2);
-          f16_store(p5 + INT64_C(34)*i0 + i1 + INT64_C(68), v27_r2);
+          const f32v v27_r2 = (v25_r2 * v12_r2);
+          const f32v v28_r2 = f32_round_f16(v27_r2);
+          f16_store(p5 + INT64_C(34)*i0 + i1 + INT64_C(68), v28_r2);
           fetch(p0 + INT64_C(34)*i0 + i1 + INT64_C(2142));
           const f32v v17_r3 = f16_load(p0 + INT64_C(34)*i0 + i1 + INT64_C(102));
           const f32v v19_r3 = (v17_r3 * v18);
@@ -221,9 +221,9 @@ static void k_op_layer_norm_grad_float16_nest1(void **b, const int64_t *s, int64
           const f32v v22_r3 = f32_load(row14_r3 + i1);
           const f32v v24_r3 = (v22_r3 * v23_r3);
           const f32v v25_r3 = (v21_r3 - v24_r3);
-          const f32v v26_r3 = (v25_r3 * v12_r3);
-          const f32v v27_r3 = f32_round_f16(v26_r3);
-          f16_store(p5 + INT64_C(34)*i0 + i1 + INT64_C(102), v27_r3);
+          const f32v v27_r3 = (v25_r3 * v12_r3);
+          const f32v v28_r3 = f32_round_f16(v27_r3);
+          f16_store(p5 + INT64_C(34)*i0 + i1 + INT64_C(102), v28_r3);
         }
         if (i1 < INT64_C(34)) {
           const int i1_rest = (int)(INT64_C(34) - i1);
@@ -234,36 +234,36 @@ static void k_op_layer_norm_grad_float16_nest1(void **b, const int64_t *s, int64
           const f32v v22 = f32_load_part(row14 + i1, i1_rest);
           const f32v v24 = (v22 * v23);
           const f32v v25 = (v21 - v24);
-          const f32v v26 = (v25 * v12);
-          const f32v v27 = f32_round_f16(v26);
-          f16_store_part(p5 + INT64_C(34)*i0 + i1, v27, i1_rest);
+          const f32v v27 = (v25 * v12);
+          const f32v v28 = f32_round_f16(v27);
+          f16_store_part(p5 + INT64_C(34)*i0 + i1, v28, i1_rest);
           const f32v v17_r1 = f16_load_part(p0 + INT64_C(34)*i0 + i1 + INT64_C(34), i1_rest);
           const f32v v19_r1 = (v17_r1 * v18);
           const f32v v21_r1 = (v19_r1 - v20_r1);
           const f32v v22_r1 = f32_load_part(row14_r1 + i1, i1_rest);
           const f32v v24_r1 = (v22_r1 * v23_r1);
           const f32v v25_r1 = (v21_r1 - v24_r1);
-          const f32v v26_r1 = (v25_r1 * v12_r1);
-          const f32v v27_r1 = f32_round_f16(v26_r1);
-          f16_store_part(p5 + INT64_C(34)*i0 + i1 + INT64_C(34), v27_r1, i1_rest);
+          const f32v v27_r1 = (v25_r1 * v12_r1);
+          const f32v v28_r1 = f32_round_f16(v27_r1);
+          f16_store_part(p5 + INT64_C(34)*i0 + i1 + INT64_C(34), v28_r1, i1_rest);
           const f32v v17_r2 = f16_load_part(p0 + INT64_C(34)*i0 + i1 + INT64_C(68), i1_rest);
           const f32v v19_r2 = (v17_r2 * v18);
           const f32v v21_r2 = (v19_r2 - v20_r2);
           const f32v v22_r2 = f32_load_part(row14_r2 + i1, i1_rest);
           const f32v v24_r2 = (v22_r2 * v23_r2);
           const f32v v25_r2 = (v21_r2 - v24_r2);
-          const f32v v26_r2 = (v25_r2 * v12_r2);
-          const f32v v27_r2 = f32_round_f16(v26_r2);
-          f16_store_part(p5 + INT64_C(34)*i0 + i1 + INT64_C(68), v27_r2, i1_rest);
+          const f32v v27_r2 = (v25_r2 * v12_r2);
+          const f32v v28_r2 = f32_round_f16(v27_r2);
+          f16_store_part(p5 + INT64_C(34)*i0 + i1 + INT64_C(68), v28_r2, i1_rest);
           const f32v v17_r3 = f16_load_part(p0 + INT64_C(34)*i0 + i1 + INT64_C(102), i1_rest);
           const f32v v19_r3 = (v17_r3 * v18);
           const f32v v21_r3 = (v19_r3 - v20_r3);
           const f32v v22_r3 = f32_load_part(row14_r3 + i1, i1_rest);
           const f32v v24_r3 = (v22_r3 * v23_r3);
           const f32v v25_r3 = (v21_r3 - v24_r3);
-          const f32v v26_r3 = (v25_r3 * v12_r3);
-          const f32v v27_r3 = f32_round_f16(v26_r3);
-          f16_store_part(p5 + INT64_C(34)*i0 + i1 + INT64_C(102), v27_r3, i1_rest);
+          const f32v v27_r3 = (v25_r3 * v12_r3);
+          const f32v v28_r3 = f32_round_f16(v27_r3);
+          f16_store_part(p5 + INT64_C(34)*i0 + i1 + INT64_C(102), v28_r3, i1_rest);
         }
       }
     }
@@ -330,9 +330,9 @@ static void k_op_layer_norm_grad_float16_nest1(void **b, const int64_t *s, int64
           const f32v v22 = f32_load(row14 + i1);
           const f32v v24 = (v22 * v23);
           const f32v v25 = (v21 - v24);
-          const f32v v26 = (v25 * v12);
-          const f32v v27 = f32_round_f16(v26);
-          f16_store(p5 + INT64_C(34)*i0 + i1, v27);
+          const f32v v27 = (v25 * v12);
+          const f32v v28 = f32_round_f16(v27);
+          f16_store(p5 + INT64_C(34)*i0 + i1, v28);
         }
         if (i1 < INT64_C(34)) {
           const int i1_rest = (int)(INT64_C(34) - i1);
@@ -343,9 +343,9 @@ static void k_op_layer_norm_grad_float16_nest1(void **b, const int64_t *s, int64
           const f32v v22 = f32_load_part(row14 + i1, i1_rest);
           const f32v v24 = (v22 * v23);
           const f32v v25 = (v21 - v24);
-          const f32v v26 = (v25 * v12);
-          const f32v v27 = f32_round_f16(v26);
-          f16_store_part(p5 + INT64_C(34)*i0 + i1, v27, i1_rest);
+          const f32v v27 = (v25 * v12);
+          const f32v v28 = f32_round_f16(v27);
+          f16_store_part(p5 + INT64_C(34)*i0 + i1, v28, i1_rest);
         }
       }
     }

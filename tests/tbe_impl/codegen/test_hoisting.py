@@ -1,32 +1,27 @@
 """Hoisting: slow expressions that rows share are computed once, into memory."""
 
+from __future__ import annotations
+
 import re
 
 import numpy as np
 
-from tbe_impl.cpu.prepared_kernel import prepare
-from tbe_impl.dsl.operations.operation_table import OPERATIONS
-from tbe_impl.dsl.tensor import placeholder
+import tbe_impl.dsl as dsl
+from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.runtime.store import Store
+from tests.cases import cases
+from tests.tbe_impl.codegen.graphs import prepare
 
 
-def scaled(rows):
-    x, v = placeholder((rows, 40), "float32", "x"), placeholder((1, 40), "float32", "v")
-    scale = OPERATIONS["vrsqrt"](OPERATIONS["vadds"](v, 1.0))
-    return [OPERATIONS["vmul"](x, OPERATIONS["broadcast"](scale, x.shape))], [x, v]
+def scaled(x: Tensor, v: Tensor) -> Tensor:
+    return dsl.vmul(x, dsl.broadcast(dsl.vrsqrt(dsl.vadds(v, 1.0)), x.shape))
 
 
-def test_a_root_of_each_column_is_taken_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
-    outputs, inputs = scaled(30)
-    kernel = prepare(outputs, inputs)
-    assert len(re.findall(r"static void \w*nest\d+\(", kernel.source)) == 2
+@cases("rows, nests", [(30, 2), (1, 1)])
+def test_a_root_of_each_column_is_taken_once(rows: int, nests: int, cache: Store) -> None:
     random = np.random.default_rng(0)
-    x, v = random.standard_normal((30, 40), np.float32), random.random((1, 40), np.float32)
+    x, v = random.standard_normal((rows, 40), np.float32), random.random((1, 40), np.float32)
+    kernel, *_ = prepare(scaled, x, v, cache=cache)
+    assert len(re.findall(r"static void \w*nest\d+\(", kernel.source)) == nests
     (y,) = kernel.run([x, v], {}, 1)
     np.testing.assert_allclose(y, x / np.sqrt(v.astype(np.float64) + 1), rtol=1e-6)
-
-
-def test_a_single_row_is_not_hoisted(tmp_path, monkeypatch):
-    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
-    kernel = prepare(*scaled(1))
-    assert len(re.findall(r"static void \w*nest\d+\(", kernel.source)) == 1

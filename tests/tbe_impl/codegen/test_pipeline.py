@@ -70,6 +70,14 @@ def softmax(x: Tensor) -> list[Tensor]:
     return [dsl.vdiv(powers, dsl.broadcast(dsl.reduce_sum(powers, -1, True), x.shape))]
 
 
+def centred(x: Tensor) -> list[Tensor]:
+    """The negated row maximum is used in two loops."""
+    least = dsl.vmuls(dsl.reduce_max(x, -1, True), -1.0)
+    powers = dsl.vexp(dsl.vadd(x, dsl.broadcast(least, x.shape)))
+    total = dsl.broadcast(dsl.reduce_max(powers, -1, True), x.shape)
+    return [dsl.vadd(dsl.vmul(powers, total), dsl.broadcast(least, x.shape))]
+
+
 def silu(x: Tensor) -> list[Tensor]:
     return [dsl.vmul(x, ext.sigmoid(x))]
 
@@ -86,6 +94,8 @@ def silu_of_maximum(x: Tensor) -> list[Tensor]:
 @cases(
     "name, build, dtype, shape",
     [
+        ("loop-invariant-code-motion", softmax, "float32", (9, 1000)),
+        ("common-subexpressions", centred, "float32", (9, 1000)),
         ("tile-packing", transposed, "float32", (40, 33)),
         ("unroll-and-jam", silu_of_maximum, "float32", (9, 16)),
         ("prefetching", silu_of_maximum, "float32", (9, 320)),
