@@ -28,30 +28,12 @@ class LoopScope:
             runs a part of its iterations.
         body: the statements so far.
         memo: values already computed on this level.
-        rows: row buffers available on this level; see `RowBuffer`.
     """
 
     variables: frozenset[int] = frozenset()
     blocks: frozenset[int] = frozenset()
     body: list[ir.Stmt] = field(default_factory=list)
     memo: dict[Any, Value] = field(default_factory=dict)
-    rows: dict[Any, RowBuffer] = field(default_factory=dict)
-
-
-class RowBuffer(Record):
-    """A buffer for one row, which one loop stores and later loops load.
-
-    Attributes:
-        loop: serial number of the loop that fills the buffer.
-        steps: number of elements.
-        name: C name of the buffer.
-        c: C type of an element.
-    """
-
-    loop: int
-    steps: int
-    name: str
-    c: str
 
 
 class Value(Record):

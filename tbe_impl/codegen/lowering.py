@@ -46,7 +46,6 @@ from tbe_impl.codegen.planning.index_ranges import (
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.codegen.planning.reduction_loops import ReductionLoops
 from tbe_impl.codegen.reductions import lower_reduction
-from tbe_impl.codegen.row_buffers import lower_row_element
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
 from tbe_impl.dsl.tensor import Operation, Tensor
@@ -61,9 +60,8 @@ class Lowering:
         targets: maps the ``id`` of a tensor that this nest stores to its buffer, which is never
             read back.
         names: maps the serial number (`Var.serial`) of a size to its C name.
-        kept: ``id`` of the stages whose rows are worth a row buffer. The first loop over a row
-            stores the row in the buffer, and later loops load it; see
-            `tbe_impl.codegen.row_buffers`.
+        kept: ``id`` of the stages whose rows are worth a row buffer; see
+            `tbe_impl.codegen.passes.row_buffers`.
         slow: ``id`` of the costly stages, which are stored if the loops would otherwise compute an
             element repeatedly.
         options: code generation options.
@@ -79,6 +77,8 @@ class Lowering:
         spans: maps the serial number of an index of a tile to its first value and its extent.
         tiles: maps the ``id`` of a stage to its tile, for the stages that are computed tile by tile
             in loops of another stage.
+        row_values: maps the name of a variable to the ``id`` of the stage in `kept` whose element
+            the variable holds, in a loop over a row.
         stage: the stage that is being lowered.
     """
 
@@ -112,9 +112,7 @@ class Lowering:
         self.tiles: dict[int, AttachedTile] = {}
         self.vector: int | None = None
         self.inside_select = 0
-        self.filling: int | None = None
-        self.unfinished: list[int] = []
-        self.reused: set[int] = set()
+        self.row_values: dict[str, int] = {}
         self.serial = itertools.count()
         self.stage: Operation | None = None
         self._settled: set[object] = set()
@@ -329,10 +327,8 @@ class Lowering:
     ) -> None:
         serial, outer_vector = piece.serial, self.vector
         self.vector = serial
-        self.unfinished.append(serial)
         whole = self.lower_body(LoopScope(frozenset({serial})), body)
         self.vector = outer_vector
-        self.unfinished.pop()
         self.chain[-1].body.append(
             ir.VectorLoop(
                 self.names[serial],
@@ -404,9 +400,21 @@ class Lowering:
     def _load_or_compute(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
         if id(tensor) in self.buffers:
             return emit_load(self, tensor, indices)
-        if id(tensor) in self.kept and self.vector is not None and indices:
-            return lower_row_element(self, tensor, indices)
-        return self.compute(tensor, indices)
+        found = self.compute(tensor, indices)
+        if id(tensor) in self.kept and self._is_row_element(found, indices):
+            assert isinstance(found.expr, ir.Var)
+            self.row_values[found.expr.name] = id(tensor)
+        return found
+
+    def _is_row_element(self, value: Value, indices: Sequence[Index]) -> bool:
+        """Returns whether the vector loop computes the elements of one row, with `indices`."""
+        polys = [item for item in indices if isinstance(item, Poly)]
+        if self.vector is None or self.joined is not None or value.tag not in ("f32", "f64"):
+            return False
+        if not polys or len(polys) < len(indices) or polys[-1] != Poly.variable(self.vector):
+            return False
+        depth, used = self.depth_of(frozenset({self.vector})), loop_variables_in(polys[:-1])
+        return self.vector not in used and self.depth_of(used) < depth <= value.depth
 
     def memoize(self, key: tuple[int, tuple[object, ...]], lower: Callable[[], Value]) -> Value:
         """Returns the cached value of an element; calls `lower` if there is none.

@@ -174,13 +174,11 @@ class NestFunction:
         functions: Sequence[ir.Function],
         *calls: ir.Stmt,
         cells: HalfLookupTable | None = None,
+        row_values: Mapping[str, int],
     ) -> NestCode:
-        """Returns the code of the nest.
-
-        `cells` is the lookup table of the float16 function that the nest computes, if it has one.
-        """
+        """Returns the code of the nest; `cells` and `row_values` are those of `NestFacts`."""
         stored = frozenset(self.buffer_of(root).number for root in self.nest.roots)
-        facts = NestFacts(self.options, cells, is_scheduled=self.nest.exact is not None)
+        facts = NestFacts(self.options, cells, self.nest.exact is not None, row_values)
         return NestCode(tuple(functions), facts, calls, stored)
 
     @property

@@ -17,6 +17,7 @@ from tbe_impl.codegen.loop_levels import TensorBuffer
 from tbe_impl.codegen.lowering import Lowering
 from tbe_impl.codegen.nest_function import NestCode, NestFunction, ProgramContext
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable, fit_lookup_table
+from tbe_impl.codegen.passes.row_buffers import CACHE_LINE_BYTES
 from tbe_impl.codegen.passes.short_rows import has_short_rows
 from tbe_impl.codegen.passes.table_loops import MIN_TABLE_ELEMENTS
 from tbe_impl.codegen.passes.unary_half_functions import unary_function_of
@@ -25,7 +26,6 @@ from tbe_impl.codegen.planning.index_ranges import Piece
 from tbe_impl.codegen.planning.loop_orders import Level
 from tbe_impl.codegen.planning.partition import LoopNest, Root
 from tbe_impl.codegen.reductions import accumulate, lower_partial_reduction, reduce_of
-from tbe_impl.codegen.row_buffers import CACHE_LINE_BYTES
 from tbe_impl.codegen.scheduled_nest import ScheduledStageWriter
 from tbe_impl.codegen.thread_partial_sums import ROWS_PARAMETER, ThreadRows
 from tbe_impl.codegen.thread_partition import BEGIN_AND_END, NEST, OWN
@@ -131,7 +131,8 @@ class NestWriter:
         fields = {} if stream is None else {STREAM.name: stream}
         part, call = rows.call(steps, grain, given[:1], given[1:], fields)
         cells = self._fit_lookup_table() if exact is None else None
-        return self.function.code((function, *part), call, cells=cells)
+        values = self.inside.row_values
+        return self.function.code((function, *part), call, cells=cells, row_values=values)
 
     def _fit_lookup_table(self) -> HalfLookupTable | None:
         """Fits a lookup table for the nest's only result; returns None if that is impossible."""
@@ -440,7 +441,8 @@ class NestWriter:
             ir.For(t.name, ir.Int(1), count, (merge,), kind=ir.INT),
             store,
         )
-        return self.function.code((function, *part), ir.Block(calls))
+        values = self.inside.row_values
+        return self.function.code((function, *part), ir.Block(calls), row_values=values)
 
 
 def _innermost_expression(root: Root) -> Expr:

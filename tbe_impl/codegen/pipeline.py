@@ -8,13 +8,13 @@ pass and the code without it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 
 from tbe_impl import environment
 from tbe_impl.codegen.loop_ir import For, Function, Node, Stmt, VectorLoop, map_statements
 from tbe_impl.codegen.options import Options
-from tbe_impl.codegen.passes.accumulators import add_accumulators
+from tbe_impl.codegen.passes.accumulators import add_accumulators, limit_accumulators
 from tbe_impl.codegen.passes.common_subexpressions import merge_equal_values
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
 from tbe_impl.codegen.passes.loop_coalescing import coalesce_loops
@@ -22,6 +22,7 @@ from tbe_impl.codegen.passes.loop_fission import fission_into_strips
 from tbe_impl.codegen.passes.loop_invariant_code_motion import hoist_invariants
 from tbe_impl.codegen.passes.loop_restriction import restrict_function
 from tbe_impl.codegen.passes.prefetching import prefetch_rows
+from tbe_impl.codegen.passes.row_buffers import buffer_rows
 from tbe_impl.codegen.passes.software_pipelining import pipeline_rows
 from tbe_impl.codegen.passes.streaming_store_edges import join_row_edges
 from tbe_impl.codegen.passes.table_loops import add_table_loop
@@ -42,11 +43,13 @@ class NestFacts(Record):
         options: code generation options.
         cells: lookup table of the function that the nest computes; None if there is none.
         is_scheduled: whether a schedule fixes all loops of the nest.
+        row_values: maps each variable whose value is worth a row buffer to the ``id`` of its stage.
     """
 
     options: Options
     cells: HalfLookupTable | None = None
     is_scheduled: bool = False
+    row_values: Mapping[str, int] = field(default_factory=dict)
 
 
 class Pass(Record):
@@ -85,9 +88,16 @@ def _add_table_loops(function: Function, facts: NestFacts) -> Function:
     return _on_statements(VectorLoop, add)(function, facts)
 
 
+def _buffer_rows(function: Function, facts: NestFacts) -> Function:
+    body = buffer_rows(function.body, facts.row_values, facts.options.offset)
+    return replace(function, body=body)
+
+
 PASSES = (
     Pass("loop-invariant-code-motion", _on_body(hoist_invariants), lambda facts: True),
     Pass("common-subexpressions", _on_body(merge_equal_values), lambda facts: True),
+    Pass("row-buffers", _buffer_rows, lambda facts: bool(facts.row_values)),
+    Pass("accumulator-count", _on_body(limit_accumulators), lambda facts: True),
     Pass(
         "tile-packing",
         lambda function, facts: pack_tiles(function),

@@ -40,7 +40,7 @@ from tbe_impl.codegen.passes.softmax_exponentials import (
     find_softmax_exponentials,
     find_softmax_quotients,
 )
-from tbe_impl.codegen.pipeline import run_passes
+from tbe_impl.codegen.pipeline import iterate_passes, run_passes
 from tbe_impl.codegen.planning.access_analysis import (
     DerivedSize,
     collect_derived_sizes,
@@ -115,8 +115,6 @@ class Layout:
 
     Attributes:
         nests: the loop nests, in execution order.
-        kept: ``id`` of the stages that have a row buffer (memory for one row, which one loop stores
-            and later loops load).
         sums: maps the ``id`` of a reduction with requested loops to the loops that it has inside a
             nest.
         tiles: maps the ``id`` of a stage to its tile, for the stages that are computed tile by tile
@@ -126,11 +124,26 @@ class Layout:
     """
 
     nests: tuple[LoopNest, ...]
-    kept: frozenset[int]
     sums: Mapping[int, ReductionLoops]
     tiles: Mapping[int, AttachedTile]
     codes: tuple[NestCode, ...]
     entry: ir.Function
+
+    @functools.cached_property
+    def kept(self) -> frozenset[int]:
+        """The ``id`` of the stages that have a row buffer."""
+        found = set()
+        for code in self.codes:
+            for item, function in iterate_passes(code.functions[0], code.facts):
+                if item.name == "row-buffers":
+                    found |= {
+                        code.facts.row_values[node.name]
+                        for node in ir.walk(function.body)
+                        if isinstance(node, ir.Let)
+                        and node.name in code.facts.row_values
+                        and isinstance(node.value, ir.Load)
+                    }
+        return frozenset(found)
 
     @property
     def nest_of_stored(self) -> dict[int, LoopNest]:
@@ -188,7 +201,6 @@ def write_program_and_layout(
     program, writer = _write_to_fixed_point(outputs, inputs, name, options, mark)
     return program, Layout(
         writer.nests,
-        frozenset(writer.reused),
         writer.summed,
         writer.tiles,
         writer.codes,
@@ -367,7 +379,6 @@ class _ProgramWriter:
         self.overwritten: Tensor | None = None
         self.nests: tuple[LoopNest, ...] = ()
         self.codes: tuple[NestCode, ...] = ()
-        self.reused: set[int] = set()
         self.apart = {id(tensor) for tensor in extra}
         wanted = {id(tensor) for tensor in (*outputs, *extra)} - {id(tensor) for tensor in inputs}
         self.stored = [
@@ -520,7 +531,6 @@ class _ProgramWriter:
                         beside = sibling_full_reductions(tensor, nest, readable | self.apart)
                         needed |= {id(item): item for item in (tensor, *beside)}
                 else:
-                    self.reused |= writer.inside.reused
                     self.summed |= writer.inside.summed
                     self.tiles |= writer.inside.tiles
                     written.append(code)

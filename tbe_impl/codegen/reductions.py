@@ -16,17 +16,16 @@ from tbe_impl.codegen.loop_levels import (
     Value,
     polys_of,
 )
+from tbe_impl.codegen.passes.row_buffers import CACHE_LINE_BYTES
 from tbe_impl.codegen.planning.access_analysis import accesses_of, extent_of
-from tbe_impl.codegen.planning.partition import operation_count
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.codegen.planning.reduction_loops import (
     ReductionLoops,
     plan_natural_reduction,
     plan_requested_reduction,
 )
-from tbe_impl.codegen.row_buffers import CACHE_LINE_BYTES, MAX_ROW_STEPS
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Const, Expr, Reduce, Select, reads
+from tbe_impl.dsl.expr import Const, Expr, Reduce, Select
 from tbe_impl.dsl.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -48,9 +47,6 @@ float64.
 
 LONG_SUM = 1 << 14
 """Minimum number of elements of a row sum whose accumulators are themselves float64."""
-
-LONG_STEP = 24
-"""Minimum number of operations that make a step longer than the latency of its addition."""
 
 
 def lower_reduction(
@@ -81,7 +77,6 @@ def lower_reduction(
         raise MissingBuffer(tensor)
     inner, loops, are_plain = _declare_reduction_loops(writer, tensor, environment)
     saved_chain, saved_vector = writer.chain, writer.vector
-    saved_filling = writer.filling
     writer.chain = writer.chain[: depth + 1]
     try:
         with writer.bind_sources([(contribution(body), inner)], are_plain=are_plain):
@@ -95,7 +90,6 @@ def lower_reduction(
             return _reduce_along_row(writer, body, inner, loops, depth)
     finally:
         writer.chain, writer.vector = saved_chain, saved_vector
-        writer.filling = saved_filling
 
 
 def _declare_reduction_loops(
@@ -186,7 +180,6 @@ def _reduce_along_row(
     tag = vectors.tag_of(body.dtype)
     outer, inmost = loops.levels[: loops.vector], loops.levels[loops.vector + 1 :]
     ((serial, _),) = loops.levels[loops.vector].parts
-    number = 1 if _is_compute_bound(writer, body, serial) else writer.options.accumulators
     if depth:
         writer.hoist_reductions(
             contribution(body), inner, frozenset(item for item, _ in loops.loops)
@@ -199,14 +192,12 @@ def _reduce_along_row(
         if outer:
             # the first loop over a row fills the row buffers that later loops load
             writer.hoist_reductions(contribution(body), inner, closed)
-        if not inmost:
-            writer.filling = serial
         writer.emit_vector_loop(
             serial,
             lambda: open_levels(
                 writer, inmost, lambda: _emit_combination(writer, body, total, inner)
             ),
-            unroll=number,
+            unroll=writer.options.accumulators,
             head=_load_peel_count(writer, body, inner, serial),
             accumulators=((total.name,),),
         )
@@ -266,28 +257,6 @@ def _load_peel_count(
     if length * size % CACHE_LINE_BYTES:
         return None
     return ir.op("mod", ir.Int((CACHE_LINE_BYTES - writer.options.offset) // size), ir.LANES)
-
-
-def _is_compute_bound(writer: Lowering, body: Reduce, serial: int) -> bool:
-    """Returns whether a step of a row reduction hides the latency of its addition.
-
-    One accumulator then suffices. Returns False for long rows, because with several accumulators
-    each accumulator adds fewer values and loses less precision.
-    """
-    length = writer.extents[serial].constant
-    if length is None or length > MAX_ROW_STEPS:
-        return False
-    there = {key for scope in writer.chain for key, *_ in scope.rows} | writer.buffers.keys()
-    waiting, operations = [contribution(body)], 0
-    while waiting and operations < LONG_STEP:
-        expression = waiting.pop()
-        operations += operation_count(expression)
-        for tensor in {id(one.tensor): one.tensor for one in reads(expression)}.values():
-            made = tensor.op.body
-            if made and id(tensor) not in there and not isinstance(made[0], Reduce):
-                there.add(id(tensor))
-                waiting.append(made[tensor.value_index])
-    return operations >= LONG_STEP
 
 
 def _declare_accumulator(

@@ -17,7 +17,38 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tbe_impl.codegen import loop_ir as ir
+from tbe_impl.codegen.passes.row_buffers import MAX_ROW_STEPS
+from tbe_impl.codegen.planning.partition import SLOW_FUNCTION_COST, SLOW_FUNCTIONS
 from tbe_impl.codegen.vector_types import combine, convert
+
+LONG_STEP = 16
+"""Minimum number of operations that make a step longer than the latency of its addition."""
+
+
+def limit_accumulators(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Removes the unrolling of reduction loops whose steps hide the latency of an addition.
+
+    One accumulator then suffices. Longer rows stay unrolled, because each of several accumulators
+    adds fewer values and loses less precision.
+    """
+
+    def change(node: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        if not isinstance(node, ir.VectorLoop) or not node.accumulators or node.unroll == 1:
+            return (node,)
+        length = node.limit.constant if isinstance(node.limit, ir.Index) else None
+        is_short = length is not None and length <= MAX_ROW_STEPS
+        is_long_step = is_short and sum(map(_cost, ir.walk(node.whole))) >= LONG_STEP
+        return (replace(node, unroll=1) if is_long_step else node,)
+
+    return ir.map_statements(body, change, frozenset({ir.VectorLoop}))
+
+
+def _cost(node: ir.Node) -> int:
+    """Returns the number of simple operations on vectors to which a node is equivalent."""
+    if isinstance(node, ir.Call):
+        name = node.function.partition("_")[0]
+        return SLOW_FUNCTION_COST if {name, node.function} & SLOW_FUNCTIONS else name != "round"
+    return isinstance(node, ir.Op) and node.kind not in (ir.INDEX, ir.INT, ir.FLAG, ir.ADDRESS)
 
 
 def add_accumulators(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:

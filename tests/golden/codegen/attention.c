@@ -5,7 +5,6 @@ static void k_attention_nest0(void **b, const int64_t *s, int64_t begin, int64_t
   float *p1 = (float *)b[1];
   float *p4 = (float *)b[4];
   (void)b; (void)s; (void)begin; (void)end;
-  _Alignas(64) float row23[11];
   for (int64_t i0 = begin; i0 < end; i0++) {
     for (int64_t i1 = 0; i1 < INT64_C(7); i1++) {
       f32v a6 = SPLAT(f32v, -__builtin_inff());
@@ -50,7 +49,6 @@ static void k_attention_nest0(void **b, const int64_t *s, int64_t begin, int64_t
           const f32v v20 = (a16 * SPLAT(f32v, 0x1.0000000000000p-2f));
           const f32v v21 = (v20 - v12);
           const f32v v22 = f32_exp_of_deficit(v21);
-          f32_store(row23 + i6, v22);
           a15 = (a15 + v22);
         }
         if (i6 < INT64_C(11)) {
@@ -65,13 +63,12 @@ static void k_attention_nest0(void **b, const int64_t *s, int64_t begin, int64_t
           const f32v v20 = (a16 * SPLAT(f32v, 0x1.0000000000000p-2f));
           const f32v v21 = (v20 - v12);
           const f32v v22 = f32_exp_of_deficit(v21);
-          f32_store_part(row23 + i6, v22, i6_rest);
           a15 = (a15 + f32_select(lanes_below(i6_rest), v22, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v24 = SPLAT(f32v, f32_sum(a15));
-      const f32v v25 = f32_rec(v24);
-      const int v26 = f32_is_far(v25);
+      const f32v v23 = SPLAT(f32v, f32_sum(a15));
+      const f32v v24 = f32_rec(v23);
+      const int v25 = f32_is_far(v24);
       {
         int64_t i2 = 0;
         for (; i2 + 4 <= INT64_C(11); i2 += 4) {
@@ -120,23 +117,23 @@ static void k_attention_nest0(void **b, const int64_t *s, int64_t begin, int64_t
           const f32v v5 = (v4 * SPLAT(f32v, 0x1.0000000000000p-2f));
           const f32v v13 = (v5 - v12);
           const f32v v14 = f32_exp_of_deficit(v13);
-          const f32v v27 = f32_nearly_over(v14, v24, v25, v26);
-          f32_store_part(p4 + INT64_C(77)*i0 + INT64_C(11)*i1 + i2, v27, 1);
+          const f32v v26 = f32_nearly_over(v14, v23, v24, v25);
+          f32_store_part(p4 + INT64_C(77)*i0 + INT64_C(11)*i1 + i2, v26, 1);
           const f32v v5_r1 = (v4_r1 * SPLAT(f32v, 0x1.0000000000000p-2f));
           const f32v v13_r1 = (v5_r1 - v12);
           const f32v v14_r1 = f32_exp_of_deficit(v13_r1);
-          const f32v v27_r1 = f32_nearly_over(v14_r1, v24, v25, v26);
-          f32_store_part(p4 + INT64_C(77)*i0 + INT64_C(11)*i1 + i2 + INT64_C(1), v27_r1, 1);
+          const f32v v26_r1 = f32_nearly_over(v14_r1, v23, v24, v25);
+          f32_store_part(p4 + INT64_C(77)*i0 + INT64_C(11)*i1 + i2 + INT64_C(1), v26_r1, 1);
           const f32v v5_r2 = (v4_r2 * SPLAT(f32v, 0x1.0000000000000p-2f));
           const f32v v13_r2 = (v5_r2 - v12);
           const f32v v14_r2 = f32_exp_of_deficit(v13_r2);
-          const f32v v27_r2 = f32_nearly_over(v14_r2, v24, v25, v26);
-          f32_store_part(p4 + INT64_C(77)*i0 + INT64_C(11)*i1 + i2 + INT64_C(2), v27_r2, 1);
+          const f32v v26_r2 = f32_nearly_over(v14_r2, v23, v24, v25);
+          f32_store_part(p4 + INT64_C(77)*i0 + INT64_C(11)*i1 + i2 + INT64_C(2), v26_r2, 1);
           const f32v v5_r3 = (v4_r3 * SPLAT(f32v, 0x1.0000000000000p-2f));
           const f32v v13_r3 = (v5_r3 - v12);
           const f32v v14_r3 = f32_exp_of_deficit(v13_r3);
-          const f32v v27_r3 = f32_nearly_over(v14_r3, v24, v25, v26);
-          f32_store_part(p4 + INT64_C(77)*i0 + INT64_C(11)*i1 + i2 + INT64_C(3), v27_r3, 1);
+          const f32v v26_r3 = f32_nearly_over(v14_r3, v23, v24, v25);
+          f32_store_part(p4 + INT64_C(77)*i0 + INT64_C(11)*i1 + i2 + INT64_C(3), v26_r3, 1);
         }
         for (; i2 < INT64_C(11); i2++) {
           f32v a0 = SPLAT(f32v, 0x0.0p+0f);
@@ -160,8 +157,8 @@ static void k_attention_nest0(void **b, const int64_t *s, int64_t begin, int64_t
           const f32v v5 = (v4 * SPLAT(f32v, 0x1.0000000000000p-2f));
           const f32v v13 = (v5 - v12);
           const f32v v14 = f32_exp_of_deficit(v13);
-          const f32v v27 = f32_nearly_over(v14, v24, v25, v26);
-          f32_store_part(p4 + INT64_C(77)*i0 + INT64_C(11)*i1 + i2, v27, 1);
+          const f32v v26 = f32_nearly_over(v14, v23, v24, v25);
+          f32_store_part(p4 + INT64_C(77)*i0 + INT64_C(11)*i1 + i2, v26, 1);
         }
       }
     }

@@ -4,8 +4,7 @@ static void k_cross_entropy_nest0(void **b, const int64_t *s, int64_t begin, int
   float *p0 = (float *)b[0];
   int32_t *p1 = (int32_t *)b[1];
   (void)b; (void)s; (void)begin; (void)end;
-  _Alignas(64) float row18[12];
-  _Alignas(64) float row8[12];
+  _Alignas(64) float row0[12];
   f32v a0 = SPLAT(f32v, 0x0.0p+0f);
   for (int64_t i0 = begin; i0 < end; i0++) {
     f32v a1 = SPLAT(f32v, -__builtin_inff());
@@ -58,7 +57,7 @@ static void k_cross_entropy_nest0(void **b, const int64_t *s, int64_t begin, int
           const f32v v5 = f32_load(p0 + i3 + INT64_C(12)*i0);
           const f32v v6 = (v5 - v3);
           const f32v v7 = f32_exp_of_deficit(v6);
-          f32_store(row8 + i3, v7);
+          f32_store(row0 + i3, v7);
           a4 = (a4 + v7);
         }
         {
@@ -67,7 +66,7 @@ static void k_cross_entropy_nest0(void **b, const int64_t *s, int64_t begin, int
           const f32v v5 = f32_load(p0 + i3_1 + INT64_C(12)*i0);
           const f32v v6 = (v5 - v3);
           const f32v v7 = f32_exp_of_deficit(v6);
-          f32_store(row8 + i3_1, v7);
+          f32_store(row0 + i3_1, v7);
           a4_1 = (a4_1 + v7);
         }
         {
@@ -76,7 +75,7 @@ static void k_cross_entropy_nest0(void **b, const int64_t *s, int64_t begin, int
           const f32v v5 = f32_load(p0 + i3_2 + INT64_C(12)*i0);
           const f32v v6 = (v5 - v3);
           const f32v v7 = f32_exp_of_deficit(v6);
-          f32_store(row8 + i3_2, v7);
+          f32_store(row0 + i3_2, v7);
           a4_2 = (a4_2 + v7);
         }
         {
@@ -85,7 +84,7 @@ static void k_cross_entropy_nest0(void **b, const int64_t *s, int64_t begin, int
           const f32v v5 = f32_load(p0 + i3_3 + INT64_C(12)*i0);
           const f32v v6 = (v5 - v3);
           const f32v v7 = f32_exp_of_deficit(v6);
-          f32_store(row8 + i3_3, v7);
+          f32_store(row0 + i3_3, v7);
           a4_3 = (a4_3 + v7);
         }
       }
@@ -94,7 +93,7 @@ static void k_cross_entropy_nest0(void **b, const int64_t *s, int64_t begin, int
         const f32v v5 = f32_load(p0 + i3 + INT64_C(12)*i0);
         const f32v v6 = (v5 - v3);
         const f32v v7 = f32_exp_of_deficit(v6);
-        f32_store(row8 + i3, v7);
+        f32_store(row0 + i3, v7);
         a4 = (a4 + v7);
       }
       if (i3 < INT64_C(12)) {
@@ -102,39 +101,37 @@ static void k_cross_entropy_nest0(void **b, const int64_t *s, int64_t begin, int
         const f32v v5 = f32_load_part(p0 + i3 + INT64_C(12)*i0, i3_rest);
         const f32v v6 = (v5 - v3);
         const f32v v7 = f32_exp_of_deficit(v6);
-        f32_store_part(row8 + i3, v7, i3_rest);
+        f32_store_part(row0 + i3, v7, i3_rest);
         a4 = (a4 + f32_select(lanes_below(i3_rest), v7, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
-    const f32v v9 = SPLAT(f32v, f32_sum((((a4 + a4_1) + a4_2) + a4_3)));
-    const i32v v10 = i32_one(p1 + i0);
-    const f32v v15 = f32_rec(v9);
-    const int v16 = f32_is_far(v15);
+    const f32v v8 = SPLAT(f32v, f32_sum((((a4 + a4_1) + a4_2) + a4_3)));
+    const i32v v9 = i32_one(p1 + i0);
+    const f32v v16 = f32_rec(v8);
+    const int v17 = f32_is_far(v16);
     {
       int64_t i1 = 0;
       for (; i1 + LANES <= INT64_C(12); i1 += LANES) {
-        const i32v v11 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-        const i32v v12 = (v10 == v11);
-        const f32v v13 = f32_select(v12, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-        const f32v v14 = f32_load(row8 + i1);
-        const f32v v17 = f32_nearly_over(v14, v9, v15, v16);
-        f32_store(row18 + i1, v17);
-        const f32v v19 = (v17 + SPLAT(f32v, 0x1.19799812dea11p-40f));
+        const i32v v10 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+        const i32v v11 = (v9 == v10);
+        const f32v v12 = f32_select(v11, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+        const f32v v15 = f32_load(row0 + i1);
+        const f32v v18 = f32_nearly_over(v15, v8, v16, v17);
+        const f32v v19 = (v18 + SPLAT(f32v, 0x1.19799812dea11p-40f));
         const f32v v20 = f32_log(v19);
-        const f32v v21 = (v13 * v20);
+        const f32v v21 = (v12 * v20);
         a0 = (a0 + v21);
       }
       if (i1 < INT64_C(12)) {
         const int i1_rest = (int)(INT64_C(12) - i1);
-        const i32v v11 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-        const i32v v12 = (v10 == v11);
-        const f32v v13 = f32_select(v12, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-        const f32v v14 = f32_load_part(row8 + i1, i1_rest);
-        const f32v v17 = f32_nearly_over(v14, v9, v15, v16);
-        f32_store_part(row18 + i1, v17, i1_rest);
-        const f32v v19 = (v17 + SPLAT(f32v, 0x1.19799812dea11p-40f));
+        const i32v v10 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+        const i32v v11 = (v9 == v10);
+        const f32v v12 = f32_select(v11, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+        const f32v v15 = f32_load_part(row0 + i1, i1_rest);
+        const f32v v18 = f32_nearly_over(v15, v8, v16, v17);
+        const f32v v19 = (v18 + SPLAT(f32v, 0x1.19799812dea11p-40f));
         const f32v v20 = f32_log(v19);
-        const f32v v21 = (v13 * v20);
+        const f32v v21 = (v12 * v20);
         a0 = (a0 + f32_select(lanes_below(i1_rest), v21, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
@@ -155,10 +152,10 @@ static void k_cross_entropy_nest2(void **b, const int64_t *s, int64_t begin, int
   int32_t *p1 = (int32_t *)b[1];
   float *p3 = (float *)b[3];
   (void)b; (void)s; (void)begin; (void)end;
-  _Alignas(64) float row7_r1[12];
-  _Alignas(64) float row7_r2[12];
-  _Alignas(64) float row7_r3[12];
-  _Alignas(64) float row7[12];
+  _Alignas(64) float row0_r1[12];
+  _Alignas(64) float row0_r2[12];
+  _Alignas(64) float row0_r3[12];
+  _Alignas(64) float row0[12];
   {
     int64_t i0 = begin;
     for (; i0 + 4 <= end; i0 += 4) {
@@ -205,25 +202,25 @@ static void k_cross_entropy_nest2(void **b, const int64_t *s, int64_t begin, int
           const f32v v4 = f32_load(p0 + i3 + INT64_C(12)*i0);
           const f32v v5 = (v4 - v2);
           const f32v v6 = f32_exp_of_deficit(v5);
-          f32_store(row7 + i3, v6);
+          f32_store(row0 + i3, v6);
           a3 = (a3 + v6);
           fetch(p0 + i3 + INT64_C(12)*i0 + INT64_C(1032));
           const f32v v4_r1 = f32_load(p0 + i3 + INT64_C(12)*i0 + INT64_C(12));
           const f32v v5_r1 = (v4_r1 - v2_r1);
           const f32v v6_r1 = f32_exp_of_deficit(v5_r1);
-          f32_store(row7_r1 + i3, v6_r1);
+          f32_store(row0_r1 + i3, v6_r1);
           a3_r1 = (a3_r1 + v6_r1);
           fetch(p0 + i3 + INT64_C(12)*i0 + INT64_C(1044));
           const f32v v4_r2 = f32_load(p0 + i3 + INT64_C(12)*i0 + INT64_C(24));
           const f32v v5_r2 = (v4_r2 - v2_r2);
           const f32v v6_r2 = f32_exp_of_deficit(v5_r2);
-          f32_store(row7_r2 + i3, v6_r2);
+          f32_store(row0_r2 + i3, v6_r2);
           a3_r2 = (a3_r2 + v6_r2);
           fetch(p0 + i3 + INT64_C(12)*i0 + INT64_C(1056));
           const f32v v4_r3 = f32_load(p0 + i3 + INT64_C(12)*i0 + INT64_C(36));
           const f32v v5_r3 = (v4_r3 - v2_r3);
           const f32v v6_r3 = f32_exp_of_deficit(v5_r3);
-          f32_store(row7_r3 + i3, v6_r3);
+          f32_store(row0_r3 + i3, v6_r3);
           a3_r3 = (a3_r3 + v6_r3);
         }
         if (i3 < INT64_C(12)) {
@@ -231,105 +228,105 @@ static void k_cross_entropy_nest2(void **b, const int64_t *s, int64_t begin, int
           const f32v v4 = f32_load_part(p0 + i3 + INT64_C(12)*i0, i3_rest);
           const f32v v5 = (v4 - v2);
           const f32v v6 = f32_exp_of_deficit(v5);
-          f32_store_part(row7 + i3, v6, i3_rest);
+          f32_store_part(row0 + i3, v6, i3_rest);
           a3 = (a3 + f32_select(lanes_below(i3_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
           const f32v v4_r1 = f32_load_part(p0 + i3 + INT64_C(12)*i0 + INT64_C(12), i3_rest);
           const f32v v5_r1 = (v4_r1 - v2_r1);
           const f32v v6_r1 = f32_exp_of_deficit(v5_r1);
-          f32_store_part(row7_r1 + i3, v6_r1, i3_rest);
+          f32_store_part(row0_r1 + i3, v6_r1, i3_rest);
           a3_r1 = (a3_r1 + f32_select(lanes_below(i3_rest), v6_r1, SPLAT(f32v, 0x0.0p+0f)));
           const f32v v4_r2 = f32_load_part(p0 + i3 + INT64_C(12)*i0 + INT64_C(24), i3_rest);
           const f32v v5_r2 = (v4_r2 - v2_r2);
           const f32v v6_r2 = f32_exp_of_deficit(v5_r2);
-          f32_store_part(row7_r2 + i3, v6_r2, i3_rest);
+          f32_store_part(row0_r2 + i3, v6_r2, i3_rest);
           a3_r2 = (a3_r2 + f32_select(lanes_below(i3_rest), v6_r2, SPLAT(f32v, 0x0.0p+0f)));
           const f32v v4_r3 = f32_load_part(p0 + i3 + INT64_C(12)*i0 + INT64_C(36), i3_rest);
           const f32v v5_r3 = (v4_r3 - v2_r3);
           const f32v v6_r3 = f32_exp_of_deficit(v5_r3);
-          f32_store_part(row7_r3 + i3, v6_r3, i3_rest);
+          f32_store_part(row0_r3 + i3, v6_r3, i3_rest);
           a3_r3 = (a3_r3 + f32_select(lanes_below(i3_rest), v6_r3, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v8 = SPLAT(f32v, f32_sum(a3));
-      const f32v v8_r1 = SPLAT(f32v, f32_sum(a3_r1));
-      const f32v v8_r2 = SPLAT(f32v, f32_sum(a3_r2));
-      const f32v v8_r3 = SPLAT(f32v, f32_sum(a3_r3));
-      const f32v v10 = f32_rec(v8);
-      const int v11 = f32_is_far(v10);
-      const i32v v13 = i32_one(p1 + i0);
-      const f32v v10_r1 = f32_rec(v8_r1);
-      const int v11_r1 = f32_is_far(v10_r1);
-      const i32v v13_r1 = i32_one(p1 + i0 + INT64_C(1));
-      const f32v v10_r2 = f32_rec(v8_r2);
-      const int v11_r2 = f32_is_far(v10_r2);
-      const i32v v13_r2 = i32_one(p1 + i0 + INT64_C(2));
-      const f32v v10_r3 = f32_rec(v8_r3);
-      const int v11_r3 = f32_is_far(v10_r3);
-      const i32v v13_r3 = i32_one(p1 + i0 + INT64_C(3));
+      const f32v v7 = SPLAT(f32v, f32_sum(a3));
+      const f32v v7_r1 = SPLAT(f32v, f32_sum(a3_r1));
+      const f32v v7_r2 = SPLAT(f32v, f32_sum(a3_r2));
+      const f32v v7_r3 = SPLAT(f32v, f32_sum(a3_r3));
+      const f32v v11 = f32_rec(v7);
+      const int v12 = f32_is_far(v11);
+      const i32v v14 = i32_one(p1 + i0);
+      const f32v v11_r1 = f32_rec(v7_r1);
+      const int v12_r1 = f32_is_far(v11_r1);
+      const i32v v14_r1 = i32_one(p1 + i0 + INT64_C(1));
+      const f32v v11_r2 = f32_rec(v7_r2);
+      const int v12_r2 = f32_is_far(v11_r2);
+      const i32v v14_r2 = i32_one(p1 + i0 + INT64_C(2));
+      const f32v v11_r3 = f32_rec(v7_r3);
+      const int v12_r3 = f32_is_far(v11_r3);
+      const i32v v14_r3 = i32_one(p1 + i0 + INT64_C(3));
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(12); i1 += LANES) {
-          const f32v v9 = f32_load(row7 + i1);
-          const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
-          const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v15 = (v13 == v14);
-          const f32v v16 = f32_select(v15, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v17 = (v12 - v16);
-          const f32v v18 = (v17 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store(p3 + INT64_C(12)*i0 + i1, v18);
-          const f32v v9_r1 = f32_load(row7_r1 + i1);
-          const f32v v12_r1 = f32_nearly_over(v9_r1, v8_r1, v10_r1, v11_r1);
-          const i32v v15_r1 = (v13_r1 == v14);
-          const f32v v16_r1 = f32_select(v15_r1, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v17_r1 = (v12_r1 - v16_r1);
-          const f32v v18_r1 = (v17_r1 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store(p3 + INT64_C(12)*i0 + i1 + INT64_C(12), v18_r1);
-          const f32v v9_r2 = f32_load(row7_r2 + i1);
-          const f32v v12_r2 = f32_nearly_over(v9_r2, v8_r2, v10_r2, v11_r2);
-          const i32v v15_r2 = (v13_r2 == v14);
-          const f32v v16_r2 = f32_select(v15_r2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v17_r2 = (v12_r2 - v16_r2);
-          const f32v v18_r2 = (v17_r2 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store(p3 + INT64_C(12)*i0 + i1 + INT64_C(24), v18_r2);
-          const f32v v9_r3 = f32_load(row7_r3 + i1);
-          const f32v v12_r3 = f32_nearly_over(v9_r3, v8_r3, v10_r3, v11_r3);
-          const i32v v15_r3 = (v13_r3 == v14);
-          const f32v v16_r3 = f32_select(v15_r3, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v17_r3 = (v12_r3 - v16_r3);
-          const f32v v18_r3 = (v17_r3 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store(p3 + INT64_C(12)*i0 + i1 + INT64_C(36), v18_r3);
+          const f32v v10 = f32_load(row0 + i1);
+          const f32v v13 = f32_nearly_over(v10, v7, v11, v12);
+          const i32v v15 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v16 = (v14 == v15);
+          const f32v v17 = f32_select(v16, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v18 = (v13 - v17);
+          const f32v v19 = (v18 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store(p3 + INT64_C(12)*i0 + i1, v19);
+          const f32v v10_r1 = f32_load(row0_r1 + i1);
+          const f32v v13_r1 = f32_nearly_over(v10_r1, v7_r1, v11_r1, v12_r1);
+          const i32v v16_r1 = (v14_r1 == v15);
+          const f32v v17_r1 = f32_select(v16_r1, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v18_r1 = (v13_r1 - v17_r1);
+          const f32v v19_r1 = (v18_r1 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store(p3 + INT64_C(12)*i0 + i1 + INT64_C(12), v19_r1);
+          const f32v v10_r2 = f32_load(row0_r2 + i1);
+          const f32v v13_r2 = f32_nearly_over(v10_r2, v7_r2, v11_r2, v12_r2);
+          const i32v v16_r2 = (v14_r2 == v15);
+          const f32v v17_r2 = f32_select(v16_r2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v18_r2 = (v13_r2 - v17_r2);
+          const f32v v19_r2 = (v18_r2 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store(p3 + INT64_C(12)*i0 + i1 + INT64_C(24), v19_r2);
+          const f32v v10_r3 = f32_load(row0_r3 + i1);
+          const f32v v13_r3 = f32_nearly_over(v10_r3, v7_r3, v11_r3, v12_r3);
+          const i32v v16_r3 = (v14_r3 == v15);
+          const f32v v17_r3 = f32_select(v16_r3, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v18_r3 = (v13_r3 - v17_r3);
+          const f32v v19_r3 = (v18_r3 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store(p3 + INT64_C(12)*i0 + i1 + INT64_C(36), v19_r3);
         }
         if (i1 < INT64_C(12)) {
           const int i1_rest = (int)(INT64_C(12) - i1);
-          const f32v v9 = f32_load_part(row7 + i1, i1_rest);
-          const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
-          const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v15 = (v13 == v14);
-          const f32v v16 = f32_select(v15, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v17 = (v12 - v16);
-          const f32v v18 = (v17 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store_part(p3 + INT64_C(12)*i0 + i1, v18, i1_rest);
-          const f32v v9_r1 = f32_load_part(row7_r1 + i1, i1_rest);
-          const f32v v12_r1 = f32_nearly_over(v9_r1, v8_r1, v10_r1, v11_r1);
-          const i32v v15_r1 = (v13_r1 == v14);
-          const f32v v16_r1 = f32_select(v15_r1, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v17_r1 = (v12_r1 - v16_r1);
-          const f32v v18_r1 = (v17_r1 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store_part(p3 + INT64_C(12)*i0 + i1 + INT64_C(12), v18_r1, i1_rest);
-          const f32v v9_r2 = f32_load_part(row7_r2 + i1, i1_rest);
-          const f32v v12_r2 = f32_nearly_over(v9_r2, v8_r2, v10_r2, v11_r2);
-          const i32v v15_r2 = (v13_r2 == v14);
-          const f32v v16_r2 = f32_select(v15_r2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v17_r2 = (v12_r2 - v16_r2);
-          const f32v v18_r2 = (v17_r2 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store_part(p3 + INT64_C(12)*i0 + i1 + INT64_C(24), v18_r2, i1_rest);
-          const f32v v9_r3 = f32_load_part(row7_r3 + i1, i1_rest);
-          const f32v v12_r3 = f32_nearly_over(v9_r3, v8_r3, v10_r3, v11_r3);
-          const i32v v15_r3 = (v13_r3 == v14);
-          const f32v v16_r3 = f32_select(v15_r3, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v17_r3 = (v12_r3 - v16_r3);
-          const f32v v18_r3 = (v17_r3 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store_part(p3 + INT64_C(12)*i0 + i1 + INT64_C(36), v18_r3, i1_rest);
+          const f32v v10 = f32_load_part(row0 + i1, i1_rest);
+          const f32v v13 = f32_nearly_over(v10, v7, v11, v12);
+          const i32v v15 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v16 = (v14 == v15);
+          const f32v v17 = f32_select(v16, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v18 = (v13 - v17);
+          const f32v v19 = (v18 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store_part(p3 + INT64_C(12)*i0 + i1, v19, i1_rest);
+          const f32v v10_r1 = f32_load_part(row0_r1 + i1, i1_rest);
+          const f32v v13_r1 = f32_nearly_over(v10_r1, v7_r1, v11_r1, v12_r1);
+          const i32v v16_r1 = (v14_r1 == v15);
+          const f32v v17_r1 = f32_select(v16_r1, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v18_r1 = (v13_r1 - v17_r1);
+          const f32v v19_r1 = (v18_r1 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store_part(p3 + INT64_C(12)*i0 + i1 + INT64_C(12), v19_r1, i1_rest);
+          const f32v v10_r2 = f32_load_part(row0_r2 + i1, i1_rest);
+          const f32v v13_r2 = f32_nearly_over(v10_r2, v7_r2, v11_r2, v12_r2);
+          const i32v v16_r2 = (v14_r2 == v15);
+          const f32v v17_r2 = f32_select(v16_r2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v18_r2 = (v13_r2 - v17_r2);
+          const f32v v19_r2 = (v18_r2 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store_part(p3 + INT64_C(12)*i0 + i1 + INT64_C(24), v19_r2, i1_rest);
+          const f32v v10_r3 = f32_load_part(row0_r3 + i1, i1_rest);
+          const f32v v13_r3 = f32_nearly_over(v10_r3, v7_r3, v11_r3, v12_r3);
+          const i32v v16_r3 = (v14_r3 == v15);
+          const f32v v17_r3 = f32_select(v16_r3, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v18_r3 = (v13_r3 - v17_r3);
+          const f32v v19_r3 = (v18_r3 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store_part(p3 + INT64_C(12)*i0 + i1 + INT64_C(36), v19_r3, i1_rest);
         }
       }
     }
@@ -356,7 +353,7 @@ static void k_cross_entropy_nest2(void **b, const int64_t *s, int64_t begin, int
           const f32v v4 = f32_load(p0 + i3 + INT64_C(12)*i0);
           const f32v v5 = (v4 - v2);
           const f32v v6 = f32_exp_of_deficit(v5);
-          f32_store(row7 + i3, v6);
+          f32_store(row0 + i3, v6);
           a3 = (a3 + v6);
         }
         if (i3 < INT64_C(12)) {
@@ -364,36 +361,36 @@ static void k_cross_entropy_nest2(void **b, const int64_t *s, int64_t begin, int
           const f32v v4 = f32_load_part(p0 + i3 + INT64_C(12)*i0, i3_rest);
           const f32v v5 = (v4 - v2);
           const f32v v6 = f32_exp_of_deficit(v5);
-          f32_store_part(row7 + i3, v6, i3_rest);
+          f32_store_part(row0 + i3, v6, i3_rest);
           a3 = (a3 + f32_select(lanes_below(i3_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v8 = SPLAT(f32v, f32_sum(a3));
-      const f32v v10 = f32_rec(v8);
-      const int v11 = f32_is_far(v10);
-      const i32v v13 = i32_one(p1 + i0);
+      const f32v v7 = SPLAT(f32v, f32_sum(a3));
+      const f32v v11 = f32_rec(v7);
+      const int v12 = f32_is_far(v11);
+      const i32v v14 = i32_one(p1 + i0);
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(12); i1 += LANES) {
-          const f32v v9 = f32_load(row7 + i1);
-          const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
-          const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v15 = (v13 == v14);
-          const f32v v16 = f32_select(v15, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v17 = (v12 - v16);
-          const f32v v18 = (v17 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store(p3 + INT64_C(12)*i0 + i1, v18);
+          const f32v v10 = f32_load(row0 + i1);
+          const f32v v13 = f32_nearly_over(v10, v7, v11, v12);
+          const i32v v15 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v16 = (v14 == v15);
+          const f32v v17 = f32_select(v16, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v18 = (v13 - v17);
+          const f32v v19 = (v18 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store(p3 + INT64_C(12)*i0 + i1, v19);
         }
         if (i1 < INT64_C(12)) {
           const int i1_rest = (int)(INT64_C(12) - i1);
-          const f32v v9 = f32_load_part(row7 + i1, i1_rest);
-          const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
-          const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v15 = (v13 == v14);
-          const f32v v16 = f32_select(v15, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v17 = (v12 - v16);
-          const f32v v18 = (v17 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store_part(p3 + INT64_C(12)*i0 + i1, v18, i1_rest);
+          const f32v v10 = f32_load_part(row0 + i1, i1_rest);
+          const f32v v13 = f32_nearly_over(v10, v7, v11, v12);
+          const i32v v15 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v16 = (v14 == v15);
+          const f32v v17 = f32_select(v16, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v18 = (v13 - v17);
+          const f32v v19 = (v18 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store_part(p3 + INT64_C(12)*i0 + i1, v19, i1_rest);
         }
       }
     }

@@ -4,7 +4,7 @@ static void k_softmax_nest0(void **b, const int64_t *s, int64_t begin, int64_t e
   float *p0 = (float *)b[0];
   float *p1 = (float *)b[1];
   (void)b; (void)s; (void)begin; (void)end;
-  _Alignas(64) float row7[67];
+  _Alignas(64) float row0[67];
   for (int64_t i0 = begin; i0 < end; i0++) {
     f32v a0 = SPLAT(f32v, -__builtin_inff());
     f32v a0_1 = SPLAT(f32v, -__builtin_inff());
@@ -56,7 +56,7 @@ static void k_softmax_nest0(void **b, const int64_t *s, int64_t begin, int64_t e
           const f32v v4 = f32_load(p0 + i3 + INT64_C(67)*i0);
           const f32v v5 = (v4 - v2);
           const f32v v6 = f32_exp_of_deficit(v5);
-          f32_store(row7 + i3, v6);
+          f32_store(row0 + i3, v6);
           a3 = (a3 + v6);
         }
         {
@@ -65,7 +65,7 @@ static void k_softmax_nest0(void **b, const int64_t *s, int64_t begin, int64_t e
           const f32v v4 = f32_load(p0 + i3_1 + INT64_C(67)*i0);
           const f32v v5 = (v4 - v2);
           const f32v v6 = f32_exp_of_deficit(v5);
-          f32_store(row7 + i3_1, v6);
+          f32_store(row0 + i3_1, v6);
           a3_1 = (a3_1 + v6);
         }
         {
@@ -74,7 +74,7 @@ static void k_softmax_nest0(void **b, const int64_t *s, int64_t begin, int64_t e
           const f32v v4 = f32_load(p0 + i3_2 + INT64_C(67)*i0);
           const f32v v5 = (v4 - v2);
           const f32v v6 = f32_exp_of_deficit(v5);
-          f32_store(row7 + i3_2, v6);
+          f32_store(row0 + i3_2, v6);
           a3_2 = (a3_2 + v6);
         }
         {
@@ -83,7 +83,7 @@ static void k_softmax_nest0(void **b, const int64_t *s, int64_t begin, int64_t e
           const f32v v4 = f32_load(p0 + i3_3 + INT64_C(67)*i0);
           const f32v v5 = (v4 - v2);
           const f32v v6 = f32_exp_of_deficit(v5);
-          f32_store(row7 + i3_3, v6);
+          f32_store(row0 + i3_3, v6);
           a3_3 = (a3_3 + v6);
         }
       }
@@ -92,7 +92,7 @@ static void k_softmax_nest0(void **b, const int64_t *s, int64_t begin, int64_t e
         const f32v v4 = f32_load(p0 + i3 + INT64_C(67)*i0);
         const f32v v5 = (v4 - v2);
         const f32v v6 = f32_exp_of_deficit(v5);
-        f32_store(row7 + i3, v6);
+        f32_store(row0 + i3, v6);
         a3 = (a3 + v6);
       }
       if (i3 < INT64_C(67)) {
@@ -100,25 +100,25 @@ static void k_softmax_nest0(void **b, const int64_t *s, int64_t begin, int64_t e
         const f32v v4 = f32_load_part(p0 + i3 + INT64_C(67)*i0, i3_rest);
         const f32v v5 = (v4 - v2);
         const f32v v6 = f32_exp_of_deficit(v5);
-        f32_store_part(row7 + i3, v6, i3_rest);
+        f32_store_part(row0 + i3, v6, i3_rest);
         a3 = (a3 + f32_select(lanes_below(i3_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
-    const f32v v8 = SPLAT(f32v, f32_sum((((a3 + a3_1) + a3_2) + a3_3)));
-    const f32v v10 = f32_rec(v8);
-    const int v11 = f32_is_far(v10);
+    const f32v v7 = SPLAT(f32v, f32_sum((((a3 + a3_1) + a3_2) + a3_3)));
+    const f32v v11 = f32_rec(v7);
+    const int v12 = f32_is_far(v11);
     {
       int64_t i1 = 0;
       for (; i1 + LANES <= INT64_C(67); i1 += LANES) {
-        const f32v v9 = f32_load(row7 + i1);
-        const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
-        f32_store(p1 + INT64_C(67)*i0 + i1, v12);
+        const f32v v10 = f32_load(row0 + i1);
+        const f32v v13 = f32_nearly_over(v10, v7, v11, v12);
+        f32_store(p1 + INT64_C(67)*i0 + i1, v13);
       }
       if (i1 < INT64_C(67)) {
         const int i1_rest = (int)(INT64_C(67) - i1);
-        const f32v v9 = f32_load_part(row7 + i1, i1_rest);
-        const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
-        f32_store_part(p1 + INT64_C(67)*i0 + i1, v12, i1_rest);
+        const f32v v10 = f32_load_part(row0 + i1, i1_rest);
+        const f32v v13 = f32_nearly_over(v10, v7, v11, v12);
+        f32_store_part(p1 + INT64_C(67)*i0 + i1, v13, i1_rest);
       }
     }
   }

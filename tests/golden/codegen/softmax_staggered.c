@@ -5,11 +5,11 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
   float *p1 = (float *)b[1];
   (void)b; (void)s; (void)begin; (void)end;
   f32v p1_edge = {0};
-  _Alignas(64) float row7[1040];
+  _Alignas(64) float row0[1040];
   #if SOFTWARE_PIPELINING
   {
-    _Alignas(64) float row7_memory[7168];
-    float *const row7_rooms = row7_memory + ((uintptr_t)p1 + 2048 - (uintptr_t)row7_memory) % 4096 / 4;
+    _Alignas(64) float row0_memory[7168];
+    float *const row0_rooms = row0_memory + ((uintptr_t)p1 + 2048 - (uintptr_t)row0_memory) % 4096 / 4;
     f32v a0_at0 = {0};
     f32v a0_at1 = {0};
     f32v a0_1_at0 = {0};
@@ -27,9 +27,9 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
     f32v a3_2_at2 = {0};
     f32v a3_3_at1 = {0};
     f32v a3_3_at2 = {0};
-    f32v v8_at2 = {0};
-    f32v v10_at2 = {0};
-    int v11_at2 = {0};
+    f32v v7_at2 = {0};
+    f32v v11_at2 = {0};
+    int v12_at2 = {0};
     int together;
     {
       const int64_t i1 = 0;
@@ -42,17 +42,17 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
       const int has1 = i0_at1 >= begin && i0_at1 < end;
       const int64_t i0_at2 = turn - 2;
       const int has2 = i0_at2 >= begin && i0_at2 < end;
-      float *const row7_at0 = row7_rooms + (turn + 3) % 3*2048;
-      float *const row7_at1 = row7_rooms + (turn + 2) % 3*2048;
-      float *const row7_at2 = row7_rooms + (turn + 1) % 3*2048;
+      float *const row0_at0 = row0_rooms + (turn + 3) % 3*2048;
+      float *const row0_at1 = row0_rooms + (turn + 2) % 3*2048;
+      float *const row0_at2 = row0_rooms + (turn + 1) % 3*2048;
       if (has2) {
         a3_at2 = a3_at1;
         a3_1_at2 = a3_1_at1;
         a3_2_at2 = a3_2_at1;
         a3_3_at2 = a3_3_at1;
-        v8_at2 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a3_at2) + f64_from_f32(a3_1_at2)) + f64_from_f32(a3_2_at2)) + f64_from_f32(a3_3_at2))));
-        v10_at2 = f32_rec(v8_at2);
-        v11_at2 = f32_is_far(v10_at2);
+        v7_at2 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a3_at2) + f64_from_f32(a3_1_at2)) + f64_from_f32(a3_2_at2)) + f64_from_f32(a3_3_at2))));
+        v11_at2 = f32_rec(v7_at2);
+        v12_at2 = f32_is_far(v11_at2);
       }
       if (has1) {
         a0_at1 = a0_at0;
@@ -87,9 +87,9 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
           {
             const int64_t i1 = 0;
             const int i1_head = head;
-            const f32v v9 = f32_load_part(row7_at2 + i1, i1_head);
-            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
-            if (stream && 1040 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v12, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v12, i1_head);
+            const f32v v10 = f32_load_part(row0_at2 + i1, i1_head);
+            const f32v v13 = f32_nearly_over(v10, v7_at2, v11_at2, v12_at2);
+            if (stream && 1040 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v13, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v13, i1_head);
           }
         }
         for (; step + 4*LANES <= INT64_C(1040); step += 4*LANES) {
@@ -99,15 +99,15 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             const int64_t i3 = step;
             const f32v v4 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step + 0*LANES;
-            const f32v v9 = f32_load(row7_at2 + i1);
+            const f32v v10 = f32_load(row0_at2 + i1);
             a0_at0 = f32_above(v1, a0_at0);
             fetch_of(0, p0 + i3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
             const f32v v5 = (v4 - v2_at1);
             const f32v v6 = f32_exp_of_deficit(v5);
-            f32_store(row7_at1 + i3, v6);
+            f32_store(row0_at1 + i3, v6);
             a3_at1 = (a3_at1 + v6);
-            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
-            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v12);
+            const f32v v13 = f32_nearly_over(v10, v7_at2, v11_at2, v12_at2);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v13); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v13);
           }
           {
             const int64_t i2 = step;
@@ -117,15 +117,15 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             const int64_t i3_1 = i3 + 1*LANES;
             const f32v v4 = f32_load(p0 + i3_1 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step + 1*LANES;
-            const f32v v9 = f32_load(row7_at2 + i1);
+            const f32v v10 = f32_load(row0_at2 + i1);
             a0_1_at0 = f32_above(v1, a0_1_at0);
             fetch_of(1, p0 + i3_1 + INT64_C(1040)*i0_at0 + INT64_C(1040));
             const f32v v5 = (v4 - v2_at1);
             const f32v v6 = f32_exp_of_deficit(v5);
-            f32_store(row7_at1 + i3_1, v6);
+            f32_store(row0_at1 + i3_1, v6);
             a3_1_at1 = (a3_1_at1 + v6);
-            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
-            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v12);
+            const f32v v13 = f32_nearly_over(v10, v7_at2, v11_at2, v12_at2);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v13); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v13);
           }
           {
             const int64_t i2 = step;
@@ -135,15 +135,15 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             const int64_t i3_2 = i3 + 2*LANES;
             const f32v v4 = f32_load(p0 + i3_2 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step + 2*LANES;
-            const f32v v9 = f32_load(row7_at2 + i1);
+            const f32v v10 = f32_load(row0_at2 + i1);
             a0_2_at0 = f32_above(v1, a0_2_at0);
             fetch_of(2, p0 + i3_2 + INT64_C(1040)*i0_at0 + INT64_C(1040));
             const f32v v5 = (v4 - v2_at1);
             const f32v v6 = f32_exp_of_deficit(v5);
-            f32_store(row7_at1 + i3_2, v6);
+            f32_store(row0_at1 + i3_2, v6);
             a3_2_at1 = (a3_2_at1 + v6);
-            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
-            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v12);
+            const f32v v13 = f32_nearly_over(v10, v7_at2, v11_at2, v12_at2);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v13); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v13);
           }
           {
             const int64_t i2 = step;
@@ -153,15 +153,15 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             const int64_t i3_3 = i3 + 3*LANES;
             const f32v v4 = f32_load(p0 + i3_3 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step + 3*LANES;
-            const f32v v9 = f32_load(row7_at2 + i1);
+            const f32v v10 = f32_load(row0_at2 + i1);
             a0_3_at0 = f32_above(v1, a0_3_at0);
             fetch_of(3, p0 + i3_3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
             const f32v v5 = (v4 - v2_at1);
             const f32v v6 = f32_exp_of_deficit(v5);
-            f32_store(row7_at1 + i3_3, v6);
+            f32_store(row0_at1 + i3_3, v6);
             a3_3_at1 = (a3_3_at1 + v6);
-            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
-            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v12);
+            const f32v v13 = f32_nearly_over(v10, v7_at2, v11_at2, v12_at2);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v13); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v13);
           }
         }
         for (; step + LANES <= INT64_C(1040); step += LANES) {
@@ -171,15 +171,15 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             const int64_t i3 = step;
             const f32v v4 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step;
-            const f32v v9 = f32_load(row7_at2 + i1);
+            const f32v v10 = f32_load(row0_at2 + i1);
             a0_at0 = f32_above(v1, a0_at0);
             fetch(p0 + i3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
             const f32v v5 = (v4 - v2_at1);
             const f32v v6 = f32_exp_of_deficit(v5);
-            f32_store(row7_at1 + i3, v6);
+            f32_store(row0_at1 + i3, v6);
             a3_at1 = (a3_at1 + v6);
-            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
-            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v12);
+            const f32v v13 = f32_nearly_over(v10, v7_at2, v11_at2, v12_at2);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v13); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v13);
           }
         }
         if (step < INT64_C(1040)) {
@@ -195,15 +195,15 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             const f32v v4 = f32_load_part(p0 + i3 + INT64_C(1040)*i0_at1, i3_rest);
             const f32v v5 = (v4 - v2_at1);
             const f32v v6 = f32_exp_of_deficit(v5);
-            f32_store_part(row7_at1 + i3, v6, i3_rest);
+            f32_store_part(row0_at1 + i3, v6, i3_rest);
             a3_at1 = (a3_at1 + f32_select(lanes_below(i3_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
           }
           {
             const int64_t i1 = step;
             const int i1_rest = (int)(INT64_C(1040) - step);
-            const f32v v9 = f32_load_part(row7_at2 + i1, i1_rest);
-            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
-            if (stream && 1040 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v12; else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v12, i1_rest);
+            const f32v v10 = f32_load_part(row0_at2 + i1, i1_rest);
+            const f32v v13 = f32_nearly_over(v10, v7_at2, v11_at2, v12_at2);
+            if (stream && 1040 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v13; else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v13, i1_rest);
           }
         }
       } else {
@@ -251,7 +251,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
                 const f32v v4 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
                 const f32v v5 = (v4 - v2_at1);
                 const f32v v6 = f32_exp_of_deficit(v5);
-                f32_store(row7_at1 + i3, v6);
+                f32_store(row0_at1 + i3, v6);
                 a3_at1 = (a3_at1 + v6);
               }
               {
@@ -260,7 +260,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
                 const f32v v4 = f32_load(p0 + i3_1 + INT64_C(1040)*i0_at1);
                 const f32v v5 = (v4 - v2_at1);
                 const f32v v6 = f32_exp_of_deficit(v5);
-                f32_store(row7_at1 + i3_1, v6);
+                f32_store(row0_at1 + i3_1, v6);
                 a3_1_at1 = (a3_1_at1 + v6);
               }
               {
@@ -269,7 +269,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
                 const f32v v4 = f32_load(p0 + i3_2 + INT64_C(1040)*i0_at1);
                 const f32v v5 = (v4 - v2_at1);
                 const f32v v6 = f32_exp_of_deficit(v5);
-                f32_store(row7_at1 + i3_2, v6);
+                f32_store(row0_at1 + i3_2, v6);
                 a3_2_at1 = (a3_2_at1 + v6);
               }
               {
@@ -278,7 +278,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
                 const f32v v4 = f32_load(p0 + i3_3 + INT64_C(1040)*i0_at1);
                 const f32v v5 = (v4 - v2_at1);
                 const f32v v6 = f32_exp_of_deficit(v5);
-                f32_store(row7_at1 + i3_3, v6);
+                f32_store(row0_at1 + i3_3, v6);
                 a3_3_at1 = (a3_3_at1 + v6);
               }
             }
@@ -287,7 +287,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
               const f32v v4 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
               const f32v v5 = (v4 - v2_at1);
               const f32v v6 = f32_exp_of_deficit(v5);
-              f32_store(row7_at1 + i3, v6);
+              f32_store(row0_at1 + i3, v6);
               a3_at1 = (a3_at1 + v6);
             }
             if (i3 < INT64_C(1040)) {
@@ -295,7 +295,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
               const f32v v4 = f32_load_part(p0 + i3 + INT64_C(1040)*i0_at1, i3_rest);
               const f32v v5 = (v4 - v2_at1);
               const f32v v6 = f32_exp_of_deficit(v5);
-              f32_store_part(row7_at1 + i3, v6, i3_rest);
+              f32_store_part(row0_at1 + i3, v6, i3_rest);
               a3_at1 = (a3_at1 + f32_select(lanes_below(i3_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
             }
           }
@@ -305,21 +305,21 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             int64_t i1 = 0;
             const int i1_head = (int)least(stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0, INT64_C(1040) - i1);
             if (i1_head > 0) {
-              const f32v v9 = f32_load_part(row7_at2 + i1, i1_head);
-              const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
-              if (stream && 1040 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v12, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v12, i1_head);
+              const f32v v10 = f32_load_part(row0_at2 + i1, i1_head);
+              const f32v v13 = f32_nearly_over(v10, v7_at2, v11_at2, v12_at2);
+              if (stream && 1040 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v13, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v13, i1_head);
               i1 += i1_head;
             }
             for (; i1 + LANES <= INT64_C(1040); i1 += LANES) {
-              const f32v v9 = f32_load(row7_at2 + i1);
-              const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
-              if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v12);
+              const f32v v10 = f32_load(row0_at2 + i1);
+              const f32v v13 = f32_nearly_over(v10, v7_at2, v11_at2, v12_at2);
+              if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v13); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v13);
             }
             if (i1 < INT64_C(1040)) {
               const int i1_rest = (int)(INT64_C(1040) - i1);
-              const f32v v9 = f32_load_part(row7_at2 + i1, i1_rest);
-              const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
-              if (stream && 1040 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v12; else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v12, i1_rest);
+              const f32v v10 = f32_load_part(row0_at2 + i1, i1_rest);
+              const f32v v13 = f32_nearly_over(v10, v7_at2, v11_at2, v12_at2);
+              if (stream && 1040 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v13; else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v13, i1_rest);
             }
           }
         }
@@ -378,7 +378,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
           const f32v v4 = f32_load(p0 + i3 + INT64_C(1040)*i0);
           const f32v v5 = (v4 - v2);
           const f32v v6 = f32_exp_of_deficit(v5);
-          f32_store(row7 + i3, v6);
+          f32_store(row0 + i3, v6);
           a3 = (a3 + v6);
         }
         {
@@ -387,7 +387,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
           const f32v v4 = f32_load(p0 + i3_1 + INT64_C(1040)*i0);
           const f32v v5 = (v4 - v2);
           const f32v v6 = f32_exp_of_deficit(v5);
-          f32_store(row7 + i3_1, v6);
+          f32_store(row0 + i3_1, v6);
           a3_1 = (a3_1 + v6);
         }
         {
@@ -396,7 +396,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
           const f32v v4 = f32_load(p0 + i3_2 + INT64_C(1040)*i0);
           const f32v v5 = (v4 - v2);
           const f32v v6 = f32_exp_of_deficit(v5);
-          f32_store(row7 + i3_2, v6);
+          f32_store(row0 + i3_2, v6);
           a3_2 = (a3_2 + v6);
         }
         {
@@ -405,7 +405,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
           const f32v v4 = f32_load(p0 + i3_3 + INT64_C(1040)*i0);
           const f32v v5 = (v4 - v2);
           const f32v v6 = f32_exp_of_deficit(v5);
-          f32_store(row7 + i3_3, v6);
+          f32_store(row0 + i3_3, v6);
           a3_3 = (a3_3 + v6);
         }
       }
@@ -414,7 +414,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
         const f32v v4 = f32_load(p0 + i3 + INT64_C(1040)*i0);
         const f32v v5 = (v4 - v2);
         const f32v v6 = f32_exp_of_deficit(v5);
-        f32_store(row7 + i3, v6);
+        f32_store(row0 + i3, v6);
         a3 = (a3 + v6);
       }
       if (i3 < INT64_C(1040)) {
@@ -422,32 +422,32 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
         const f32v v4 = f32_load_part(p0 + i3 + INT64_C(1040)*i0, i3_rest);
         const f32v v5 = (v4 - v2);
         const f32v v6 = f32_exp_of_deficit(v5);
-        f32_store_part(row7 + i3, v6, i3_rest);
+        f32_store_part(row0 + i3, v6, i3_rest);
         a3 = (a3 + f32_select(lanes_below(i3_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
-    const f32v v8 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a3) + f64_from_f32(a3_1)) + f64_from_f32(a3_2)) + f64_from_f32(a3_3))));
-    const f32v v10 = f32_rec(v8);
-    const int v11 = f32_is_far(v10);
+    const f32v v7 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a3) + f64_from_f32(a3_1)) + f64_from_f32(a3_2)) + f64_from_f32(a3_3))));
+    const f32v v11 = f32_rec(v7);
+    const int v12 = f32_is_far(v11);
     {
       int64_t i1 = 0;
       const int i1_head = (int)least(stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0, INT64_C(1040) - i1);
       if (i1_head > 0) {
-        const f32v v9 = f32_load_part(row7 + i1, i1_head);
-        const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
-        if (stream && 1040 % LANES == 0 && i0 > begin) f32_stream(p1 + INT64_C(1040)*i0 + i1 + i1_head - LANES, f32_joined(p1_edge, v12, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0 + i1, v12, i1_head);
+        const f32v v10 = f32_load_part(row0 + i1, i1_head);
+        const f32v v13 = f32_nearly_over(v10, v7, v11, v12);
+        if (stream && 1040 % LANES == 0 && i0 > begin) f32_stream(p1 + INT64_C(1040)*i0 + i1 + i1_head - LANES, f32_joined(p1_edge, v13, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0 + i1, v13, i1_head);
         i1 += i1_head;
       }
       for (; i1 + LANES <= INT64_C(1040); i1 += LANES) {
-        const f32v v9 = f32_load(row7 + i1);
-        const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
-        if (stream) f32_stream(p1 + INT64_C(1040)*i0 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0 + i1, v12);
+        const f32v v10 = f32_load(row0 + i1);
+        const f32v v13 = f32_nearly_over(v10, v7, v11, v12);
+        if (stream) f32_stream(p1 + INT64_C(1040)*i0 + i1, v13); else f32_store(p1 + INT64_C(1040)*i0 + i1, v13);
       }
       if (i1 < INT64_C(1040)) {
         const int i1_rest = (int)(INT64_C(1040) - i1);
-        const f32v v9 = f32_load_part(row7 + i1, i1_rest);
-        const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
-        if (stream && 1040 % LANES == 0 && i0 + 1 < end) p1_edge = v12; else f32_store_part(p1 + INT64_C(1040)*i0 + i1, v12, i1_rest);
+        const f32v v10 = f32_load_part(row0 + i1, i1_rest);
+        const f32v v13 = f32_nearly_over(v10, v7, v11, v12);
+        if (stream && 1040 % LANES == 0 && i0 + 1 < end) p1_edge = v13; else f32_store_part(p1 + INT64_C(1040)*i0 + i1, v13, i1_rest);
       }
     }
   }

@@ -160,9 +160,6 @@ def test_each_row_has_row_buffers_of_its_own() -> None:
         "  let w_r1: f32 = load f32 row_r1[i]",
         "  store f32 q[r * 64 + i + 64] = w_r1",
     ]
-
-
-def test_a_row_buffer_at_an_offset_is_copied_with_its_memory() -> None:
     lines = ir.Alloc("row_lines", "float", (ir.Int(68),), 64)
     start = ir.Pointer(ir.Var("row_lines", "pointer"), (ir.Int(4),))
     fill = vector(load("v"), store(V, "row", ALONG))
