@@ -113,7 +113,7 @@ class _Printer:
     def _kept_row_comments(self, root: Root, indent: str) -> Iterator[str]:
         for op in stages_of([root.tensor]):
             for tensor in op.outputs:
-                if id(tensor) in self.layout.kept:
+                if id(tensor) in self.layout.stages_with_row_buffers:
                     yield f"{indent}# a row of {tensor.name} is kept for the next loop over it"
 
     def _remarks(self, at: int, level: Level) -> str:

@@ -130,7 +130,7 @@ class Layout:
     entry: ir.Function
 
     @functools.cached_property
-    def kept(self) -> frozenset[int]:
+    def stages_with_row_buffers(self) -> frozenset[int]:
         """The ``id`` of the stages that have a row buffer."""
         found = set()
         for code in self.codes:

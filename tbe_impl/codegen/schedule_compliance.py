@@ -124,7 +124,7 @@ class _Judge:
         if self._is_tile(stage) and verb == "compute_at":
             return VERDICT_FOLLOWED, "a tile of it is computed there"
         stored = self._nest(stage) is not None
-        kept = any(id(item) in self.layout.kept for item in stage.op.outputs)
+        kept = any(id(item) in self.layout.stages_with_row_buffers for item in stage.op.outputs)
         if placement_of(stage) != PLACE_OF_VERB[verb]:
             return VERDICT_NOT_FOLLOWED, "a later call says otherwise"
         if self.for_device and verb != "compute_inline":

@@ -377,7 +377,7 @@ def test_stages_lie_where_they_are_asked_to(
     schedule = create_schedule(y)
     ask(schedule, t, y)
     options, layout, found = prepared(y, inputs, schedule)
-    assert (id(t) in layout.nest_of_stored, id(t) in layout.kept) == (
+    assert (id(t) in layout.nest_of_stored, id(t) in layout.stages_with_row_buffers) == (
         place == "memory",
         place == "row",
     )
