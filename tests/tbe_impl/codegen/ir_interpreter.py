@@ -223,7 +223,7 @@ class Machine:
         self.result = int(self.value(node.value))
 
     def _run_for(self, node: ir.For) -> None:
-        assert not node.is_shared, "a shared loop before loop coalescing"
+        assert not node.is_shared or not self._name("begin"), "a part of a shared loop"
         first, behind = self.ranges.get(node.over or node.name, (-(1 << 62), 1 << 62))
         own = {} if node.begin is None else {node.name: max(first, int(self.value(node.begin)))}
         self.scopes.append({**own, **dict.fromkeys(node.more, 0)})

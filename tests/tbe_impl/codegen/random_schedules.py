@@ -5,12 +5,23 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+import pytest
+
+from tbe_impl.codegen import schedule_options
+from tbe_impl.codegen.planning import loop_orders
 from tbe_impl.dsl.tensor import Tensor, thread_axis
 from tbe_impl.errors import InputError
 from tbe_impl.scheduling.schedule import Schedule, create_schedule
 from tbe_impl.scheduling.stage_schedule import Stage
 
 FACTORS = (1, 2, 3, 7, 16, 64, 128, 256)
+
+
+def follow_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On graphs as small as these no request is faster, so every legal request is applied."""
+    monkeypatch.setattr(loop_orders, "MIN_INNERMOST_STEPS", 1)
+    monkeypatch.setattr(loop_orders, "CORE_CACHE_BYTES", -1)
+    monkeypatch.setattr(schedule_options, "is_read_repeatedly", lambda record, stage: True)
 
 
 def random_schedule(outputs: Sequence[Tensor], seed: int, *, requests: int = 12) -> Schedule:

@@ -14,6 +14,7 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.codegen import loop_ir as ir
+from tbe_impl.codegen import schedule_options
 from tbe_impl.codegen.nest_function import NestCode
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.pipeline import PASSES, iterate_passes
@@ -25,6 +26,7 @@ from tests.cases import cases
 from tests.tbe_impl.codegen.ir_checker import WrongIR, check, check_program
 from tests.tbe_impl.codegen.ir_interpreter import Machine, Place, WrongAddress, run_program
 from tests.tbe_impl.codegen.random_graphs import RandomGraph, make
+from tests.tbe_impl.codegen.random_schedules import follow_everything, random_schedule
 from tests.tbe_impl.codegen.test_random_graphs import assert_alike
 
 GRAPHS = int(os.environ.get("TBE_FUZZ", "0")) or 2000
@@ -102,17 +104,24 @@ def _other_order(codes: Sequence[NestCode], chance: random.Random) -> Functions:
 
 
 def check_graph(seed: int) -> None:
-    """Checks the loop IR of one graph after every pass; raises where a result is wrong."""
+    """Checks the loop IR of one graph after every pass; raises where a result is wrong.
+
+    A quarter of the graphs has a random schedule.
+    """
     graph = make(seed)
     tensors = [node.tensor for node in graph.outputs]
     if any(op.kind == "library" for op in stages_of(tensors)) or len(
         {id(tensor) for tensor, _ in graph.inputs} | {id(tensor) for tensor in tensors}
     ) < len(graph.inputs) + len(tensors):
         return
-    options = options_of(graph, seed)
-    program, layout = write_program_and_layout(
-        tensors, [t for t, _ in graph.inputs], options=options
-    )
+    options, inputs, made = options_of(graph, seed), [t for t, _ in graph.inputs], tensors
+    if seed % 4 == 1:
+        record = random_schedule(tensors, seed).record()
+        options = schedule_options.options_of(record, tensors, inputs, options)
+        made = list(schedule_options.outputs_of(record, tensors))
+    with pytest.MonkeyPatch.context() as patch:
+        follow_everything(patch)
+        program, layout = write_program_and_layout(made, inputs, options=options)
     given = {id(tensor): array for tensor, array in graph.inputs}
     wanted = evaluate.run(tensors, given, graph.values, rounding=options.rounding)
     reference = evaluate.run(tensors, given, graph.values, rounding="float64")

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbe_impl.codegen import schedule_options
 from tbe_impl.codegen.nest_text import show_nests
 from tbe_impl.codegen.options import DEFAULT_OPTIONS, LoopChoice, LoopOrder, Options
-from tbe_impl.codegen.planning import loop_orders
 from tbe_impl.codegen.program import Layout, layout_of
 from tbe_impl.codegen.schedule_compliance import (
     VERDICT_DEVICE,
@@ -32,7 +30,7 @@ from tbe_impl.scheduling.schedule import Schedule, create_schedule
 from tbe_impl.scheduling.stage_schedule import Stage
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.random_graphs import make
-from tests.tbe_impl.codegen.random_schedules import random_schedule
+from tests.tbe_impl.codegen.random_schedules import follow_everything, random_schedule
 from tests.tbe_impl.codegen.test_random_graphs import assert_alike
 
 GRAPHS = int(os.environ.get("TBE_FUZZ", "0")) or 8
@@ -452,13 +450,6 @@ def test_orders_for_another_graph_are_left_alone(cache: Store) -> None:
     loops = (LoopChoice(((7, 1),), shared=True), LoopChoice(((0, 3),)))
     options = Options(orders=(LoopOrder(0, loops), LoopOrder(99, loops)), rows=(50,), inlined=(9,))
     assert_unchanged(y, inputs, options, cache)
-
-
-def follow_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On graphs as small as these no request is faster, so every legal request is applied."""
-    monkeypatch.setattr(loop_orders, "MIN_INNERMOST_STEPS", 1)
-    monkeypatch.setattr(loop_orders, "CORE_CACHE_BYTES", -1)
-    monkeypatch.setattr(schedule_options, "is_read_repeatedly", lambda record, stage: True)
 
 
 @cases("seed", range(8))
