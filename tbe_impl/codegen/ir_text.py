@@ -173,10 +173,20 @@ def show_function(function: ir.Function) -> str:
 
 
 def show_change(before: ir.Function, after: ir.Function) -> str:
-    """Returns the changes of a pass as a unified diff of texts; "" if there are none."""
+    """Returns the changes of a pass as a unified diff of texts; "" if there are none.
+
+    A line of which only the indentation changes counts as unchanged.
+    """
     old, new = (show_function(one).splitlines() for one in (before, after))
-    lines = list(difflib.unified_diff(old, new, lineterm="", n=1))
-    return "".join(f"{line}\n" for line in lines[2:])
+    one, other = ([line.strip() for line in lines] for lines in (old, new))
+    found = []
+    for group in difflib.SequenceMatcher(None, one, other, autojunk=False).get_grouped_opcodes(1):
+        (_, a, _, b, _), (_, _, a_end, _, b_end) = group[0], group[-1]
+        found.append(f"@@ -{a + 1},{a_end - a} +{b + 1},{b_end - b} @@")
+        for kind, i, i_end, j, j_end in group:
+            found += [f"-{line}" for line in old[i:i_end] if kind != "equal"]
+            found += [f"{' ' if kind == 'equal' else '+'}{line}" for line in new[j:j_end]]
+    return "".join(f"{line}\n" for line in found)
 
 
 def show_program(codes: Sequence[NestCode], entry: ir.Function, *, passes: bool = False) -> str:
