@@ -142,7 +142,11 @@ class ThreadRows:
         return ir.op("bitand", behind, ir.op("bitnot", ir.index_of(63)))
 
     def _merge_function(self) -> ir.Function:
-        """Returns the function that merges the partial-sum rows of all threads."""
+        """Returns the function that merges the partial-sum rows of all threads.
+
+        The last load of a row may read up to 64 bytes behind the row: the longest vector has 128
+        bytes, rows start at multiples of 64 bytes, and 64 bytes follow the last area of a thread.
+        """
         i, t = ir.Var("i"), ir.Var("t", ir.INT)
         left, lanes = ir.Var("left"), ir.Var("n", ir.INT)
         loops: list[ir.Stmt] = []
@@ -153,12 +157,7 @@ class ThreadRows:
             count = self.function.size(element_count(root.tensor))
 
             first, other = (
-                ir.Load(
-                    tag,
-                    kind,
-                    ir.Pointer(ir.Cast(f"{c} *", ir.Pointer(ROWS, before)), (i,)),
-                    count=lanes,
-                )
+                ir.Load(tag, kind, ir.Pointer(ir.Cast(f"{c} *", ir.Pointer(ROWS, before)), (i,)))
                 for before in (offsets, (ir.op("mul", t, ROW_BYTES), *offsets))
             )
             is_part = ir.op("lt", left, ir.LANES, kind=ir.FLAG)

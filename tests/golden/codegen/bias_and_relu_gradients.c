@@ -43,9 +43,9 @@ static void k_bias_and_relu_gradients_nest0_columns(void **b, const int64_t *s, 
   for (int64_t i = 0; i < INT64_C(19); i += LANES) {
     const int64_t left = INT64_C(19) - i;
     const int n = left < LANES ? (int)left : LANES;
-    f32v v = f32_load_part((float *)rows + i, n);
+    f32v v = f32_load((float *)rows + i);
     for (int t = 1; t < used; t++) {
-      v = (v + f32_load_part((float *)(rows + t*row_bytes) + i, n));
+      v = (v + f32_load((float *)(rows + t*row_bytes) + i));
     }
     f32_store_part(p3 + i, v, n);
   }

@@ -59,9 +59,9 @@ static void k_integer_sums_both_ways_nest0_columns(void **b, const int64_t *s, c
   for (int64_t i = 0; i < INT64_C(29); i += LANES) {
     const int64_t left = INT64_C(29) - i;
     const int n = left < LANES ? (int)left : LANES;
-    i32v v = i32_load_part((int32_t *)rows + i, n);
+    i32v v = i32_load((int32_t *)rows + i);
     for (int t = 1; t < used; t++) {
-      v = (v + i32_load_part((int32_t *)(rows + t*row_bytes) + i, n));
+      v = (v + i32_load((int32_t *)(rows + t*row_bytes) + i));
     }
     i32_store_part(p1 + i, v, n);
   }

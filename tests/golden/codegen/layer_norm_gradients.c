@@ -362,18 +362,18 @@ static void k_layer_norm_gradients_nest0_columns(void **b, const int64_t *s, cha
   for (int64_t i = 0; i < INT64_C(50); i += LANES) {
     const int64_t left = INT64_C(50) - i;
     const int n = left < LANES ? (int)left : LANES;
-    f32v v = f32_load_part((float *)rows + i, n);
+    f32v v = f32_load((float *)rows + i);
     for (int t = 1; t < used; t++) {
-      v = (v + f32_load_part((float *)(rows + t*row_bytes) + i, n));
+      v = (v + f32_load((float *)(rows + t*row_bytes) + i));
     }
     f32_store_part(p6 + i, v, n);
   }
   for (int64_t i = 0; i < INT64_C(50); i += LANES) {
     const int64_t left = INT64_C(50) - i;
     const int n = left < LANES ? (int)left : LANES;
-    f32v v = f32_load_part((float *)(rows + ((INT64_C(50)*4 + 63) & ~INT64_C(63))) + i, n);
+    f32v v = f32_load((float *)(rows + ((INT64_C(50)*4 + 63) & ~INT64_C(63))) + i);
     for (int t = 1; t < used; t++) {
-      v = (v + f32_load_part((float *)(rows + t*row_bytes + ((INT64_C(50)*4 + 63) & ~INT64_C(63))) + i, n));
+      v = (v + f32_load((float *)(rows + t*row_bytes + ((INT64_C(50)*4 + 63) & ~INT64_C(63))) + i));
     }
     f32_store_part(p7 + i, v, n);
   }

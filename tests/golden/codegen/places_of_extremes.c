@@ -216,9 +216,9 @@ static void k_places_of_extremes_nest1_columns(void **b, const int64_t *s, char 
   for (int64_t i = 0; i < INT64_C(43); i += LANES) {
     const int64_t left = INT64_C(43) - i;
     const int n = left < LANES ? (int)left : LANES;
-    f32v v = f32_load_part((float *)rows + i, n);
+    f32v v = f32_load((float *)rows + i);
     for (int t = 1; t < used; t++) {
-      v = f32_minimum(v, f32_load_part((float *)(rows + t*row_bytes) + i, n));
+      v = f32_minimum(v, f32_load((float *)(rows + t*row_bytes) + i));
     }
     f32_store_part(p3 + i, v, n);
   }
@@ -332,9 +332,9 @@ static void k_places_of_extremes_nest2_columns(void **b, const int64_t *s, char 
   for (int64_t i = 0; i < INT64_C(43); i += LANES) {
     const int64_t left = INT64_C(43) - i;
     const int n = left < LANES ? (int)left : LANES;
-    i32v v = i32_load_part((int32_t *)rows + i, n);
+    i32v v = i32_load((int32_t *)rows + i);
     for (int t = 1; t < used; t++) {
-      v = i32_minimum(v, i32_load_part((int32_t *)(rows + t*row_bytes) + i, n));
+      v = i32_minimum(v, i32_load((int32_t *)(rows + t*row_bytes) + i));
     }
     i32_store_part(p2 + i, v, n);
   }

@@ -69,9 +69,9 @@ static void k_shared_sum_of_columns_nest0_columns(void **b, const int64_t *s, ch
   for (int64_t i = 0; i < INT64_C(48); i += LANES) {
     const int64_t left = INT64_C(48) - i;
     const int n = left < LANES ? (int)left : LANES;
-    f32v v = f32_load_part((float *)rows + i, n);
+    f32v v = f32_load((float *)rows + i);
     for (int t = 1; t < used; t++) {
-      v = (v + f32_load_part((float *)(rows + t*row_bytes) + i, n));
+      v = (v + f32_load((float *)(rows + t*row_bytes) + i));
     }
     f32_store_part(p1 + i, v, n);
   }

@@ -34,9 +34,9 @@ static void k_unknown_sum_of_columns_nest0_columns(void **b, const int64_t *s, c
   for (int64_t i = 0; i < n1; i += LANES) {
     const int64_t left = n1 - i;
     const int n = left < LANES ? (int)left : LANES;
-    f64v v = f64_load_part((double *)rows + i, n);
+    f64v v = f64_load((double *)rows + i);
     for (int t = 1; t < used; t++) {
-      v = (v + f64_load_part((double *)(rows + t*row_bytes) + i, n));
+      v = (v + f64_load((double *)(rows + t*row_bytes) + i));
     }
     f32_store_part(p1 + i, f32_from_f64(v), n);
   }
