@@ -1,4 +1,4 @@
-"""What each pass of the C generator is worth on eight kernels: ``python -m benchmarks.passes``.
+"""What each pass of the C generator is worth on nine kernels: ``python -m benchmarks.passes``.
 
 A kernel is timed with all passes and without one of them, interleaved. A ratio above 1 is what the
 kernel loses without the pass. ``=`` means that the pass does not change the kernel's C.
@@ -25,6 +25,7 @@ KERNELS: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("softmax", (4096, 1024), "float32"),
     ("softmax", (8192, 1000), "float32"),
     ("layer_norm", (4096, 1024), "float32"),
+    ("layer_norm_grad", (1024, 512), "float32"),
     ("chain", (4096, 1024), "float32"),
     ("reduce_sum_rows", (4096, 1024), "float32"),
 )

@@ -114,7 +114,8 @@ def _for(node: ir.For) -> str:
     shared = ", shared among threads" if node.is_shared else ""
     over = f", blocks of {node.over}" if node.over else ""
     jam = f" jam {node.jam}" if node.jam else ""
-    steps = f"{begin}..{text_of(node.end)}{step}{room}{unroll}{jam}"
+    strip = f" strip {node.strip}" if node.strip else ""
+    steps = f"{begin}..{text_of(node.end)}{step}{room}{unroll}{jam}{strip}"
     return f"for {node.name} in {steps}{over}{inner}{shared}:"
 
 

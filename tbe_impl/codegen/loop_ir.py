@@ -411,6 +411,8 @@ class For(Stmt):
             `tbe_impl.codegen.passes.loop_coalescing`.
         is_shared: whether threads share the iterations of the coalesced loop.
         jam: number of iterations to unroll and jam; 0 for none.
+        strip: number of iterations of a strip for loop interchange; 0 for none; see
+            `tbe_impl.codegen.passes.loop_interchange`.
     """
 
     name: str
@@ -426,6 +428,7 @@ class For(Stmt):
     inner: int = 0
     is_shared: bool = False
     jam: int = 0
+    strip: int = 0
 
     @property
     def block_end(self) -> Var:

@@ -239,12 +239,17 @@ class Lowering:
                 self.emit_serial_piece(piece, body)
 
     def emit_serial_piece(
-        self, piece: Piece, body: Callable[[], None], unroll: int = 0, jam: int = 0
+        self,
+        piece: Piece,
+        body: Callable[[], None],
+        unroll: int = 0,
+        jam: int = 0,
+        strip: int = 0,
     ) -> None:
         """Emits a `Piece` of a loop sequentially."""
         inner = self.lower_body(LoopScope(frozenset({piece.serial})), body)
         name = self.names[piece.serial]
-        loop = ir.For(name, piece.begin, piece.end, inner, unroll=unroll, jam=jam)
+        loop = ir.For(name, piece.begin, piece.end, inner, unroll=unroll, jam=jam, strip=strip)
         self.chain[-1].body.append(loop)
 
     def lower_body(self, scope: LoopScope, body: Callable[[], None]) -> tuple[ir.Stmt, ...]:

@@ -49,6 +49,18 @@ A loop over a short row has a high start-up cost. A column reduction loads and s
 accumulator row once for all jammed rows.
 """
 
+STRIP_LENGTH, SHORT_STRIP_LENGTH = 8, 4
+"""Numbers of rows in a strip: for rows that share a page, and for longer rows.
+
+Rows that start at equal offsets in several pages compete for the same cache sets.
+"""
+
+MIN_STRIPS = 8
+"""Minimum number of strips of a loop that threads may share."""
+
+MAX_STRIP_STEPS = 128
+"""Maximum row length of the longer strips; eight such rows take one page."""
+
 STREAM = ir.Var("stream", ir.FLAG)
 """Parameter of a nest's function: whether non-temporal stores are used."""
 
@@ -219,8 +231,9 @@ class NestWriter:
                     )
                 else:
                     jam = self._jam_factor(at, piece)
-                    self.grain = max(self.grain, jam)
-                    inside.emit_serial_piece(piece, body, level.unroll, jam)
+                    strip = 0 if jam or stream is not None else self._strip_length(at, piece)
+                    self.grain = max(self.grain, jam, strip)
+                    inside.emit_serial_piece(piece, body, level.unroll, jam, strip)
 
     def _jam_factor(self, at: int, piece: Piece) -> int:
         """Returns the unroll-and-jam factor of a loop around rows; 0 for none.
@@ -244,6 +257,21 @@ class NestWriter:
         steps = self.options.jam_factor or (DEFAULT_JAM_FACTOR if self._can_jam(sums=sums) else 1)
         fits = length is not None and (length * steps <= MAX_JAMMED_STEPS or sums)
         return steps if fits and behind - least >= steps > 1 else 0
+
+    def _strip_length(self, at: int, piece: Piece) -> int:
+        """Returns the number of rows in a strip of a loop around rows; 0 for no strips.
+
+        Threads share whole strips, so that sums do not depend on the number of threads.
+        """
+        nest = self.nest
+        is_innermost = at == len(nest.levels) - 2 and not nest.along
+        has_sums = any(root.columns for root in nest.roots)
+        if not is_innermost or not has_sums or piece.is_cut or nest.levels[at].unroll:
+            return 0
+        length, rows = nest.loops[-1][1].constant, nest.loops[-2][1].constant
+        is_short = length is not None and length <= MAX_STRIP_STEPS
+        strip = STRIP_LENGTH if is_short else SHORT_STRIP_LENGTH
+        return strip if rows is None or rows >= MIN_STRIPS * strip else 0
 
     def _can_jam(self, *, sums: bool) -> bool:
         """Returns whether all rows can be jammed (computed several at once).

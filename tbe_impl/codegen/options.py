@@ -65,6 +65,8 @@ class Options:
             common loads. The additions of one row hide the latency of the additions of another row.
             The accumulators of one row are divided among the jammed rows. 0 means four for short
             rows and for column reductions, else one.
+        loop_interchange: whether column sums beside other results stay in registers for several
+            rows; see `tbe_impl.codegen.passes.loop_interchange`.
         keep_rows: whether the first loop over a row stores the values of costly stages in a row
             buffer. Later loops over this row load these values from the buffer.
         prefetch: whether to prefetch the next row while a row is processed.
@@ -105,6 +107,7 @@ class Options:
     accumulators: int = 4
     unroll: int = 1
     jam_factor: int = 0
+    loop_interchange: bool = True
     keep_rows: bool = True
     prefetch: bool = True
     offset: int = 0

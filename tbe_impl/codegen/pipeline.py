@@ -19,6 +19,7 @@ from tbe_impl.codegen.passes.common_subexpressions import merge_equal_values
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
 from tbe_impl.codegen.passes.loop_coalescing import coalesce_loops
 from tbe_impl.codegen.passes.loop_fission import fission_into_strips
+from tbe_impl.codegen.passes.loop_interchange import interchange_rows
 from tbe_impl.codegen.passes.loop_invariant_code_motion import hoist_invariants
 from tbe_impl.codegen.passes.loop_restriction import restrict_function
 from tbe_impl.codegen.passes.prefetching import prefetch_rows
@@ -106,6 +107,11 @@ PASSES = (
     Pass("loop-restriction", lambda function, facts: restrict_function(function)),
     Pass("loop-coalescing", _on_statements(For, coalesce_loops)),
     Pass("unroll-and-jam", _on_body(jam_rows), lambda facts: True),
+    Pass(
+        "loop-interchange",
+        _on_body(interchange_rows),
+        lambda facts: facts.options.loop_interchange,
+    ),
     Pass("accumulators", _on_body(add_accumulators), lambda facts: True),
     Pass(
         "prefetching",

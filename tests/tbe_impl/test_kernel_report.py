@@ -84,8 +84,9 @@ kernel k, built for CPU
 """
 OPTIONS = """\
   options: rounding accurate, contract False, vector_bits {}, march {}, accumulators 4, unroll 1, \
-jam_factor 0, keep_rows True, prefetch True, offset 0, stream_bytes 16777216, software_pipelining \
-True, loop_fission True, float16_tables True, portions 0, parallel_elements 524288, \
+jam_factor 0, loop_interchange True, keep_rows True, prefetch True, offset 0, stream_bytes \
+16777216, software_pipelining True, loop_fission True, float16_tables True, portions 0, \
+parallel_elements 524288, \
 threads at most {}, inplace False, stored ()
 """
 CODE = "\nthis processor: C function k_a\n"

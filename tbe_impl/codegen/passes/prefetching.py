@@ -63,10 +63,11 @@ def _visit(
 def _prefetch_in_loop(
     loop: ir.VectorLoop, around: tuple[ir.Stmt, ...], buffers: Container[str]
 ) -> ir.VectorLoop:
-    loops = {node.name: node for node in around if isinstance(node, ir.For)}
+    rows = _rows_of_strip(loop)
+    loops = {node.name: node for node in (*around, *rows) if isinstance(node, ir.For)}
     stores = [node for node in loop.whole if isinstance(node, (ir.Store, ir.Accumulate))]
     kept = [node for node in stores if any(name in buffers for name in ir.names_in(node.place))]
-    last = _loop_over_rows(loop, around) if len(kept) < len(stores) else ""
+    last = _loop_over_rows(loop, (*around, *rows)) if len(kept) < len(stores) else ""
     needed = backward_slice(ir.names_in(kept), loop.whole)
     outer = {name for node in needed for name in _offset_of(node).variables if name in loops}
     own = min(outer) if len(outer) == 1 else ""
@@ -82,6 +83,21 @@ def _prefetch_in_loop(
         return ir.Prefetch(replace(place, offsets=(offset.shift(row, ahead),))), node
 
     return replace(loop, whole=ir.map_statements(loop.whole, change))
+
+
+def _rows_of_strip(loop: ir.VectorLoop) -> tuple[ir.For, ...]:
+    """Returns the loop over the rows of a strip inside a vector loop, with the strip as its step.
+
+    The loop has the name of its first definition, which is the row. Returns an empty tuple if
+    `tbe_impl.codegen.passes.loop_interchange` did not interchange the loops.
+    """
+    found = [node for node in loop.whole if isinstance(node, ir.For) and node.strip]
+    rows = ((node, node.body[0]) for node in found)
+    return tuple(
+        replace(node, name=row.name, begin=None, step=ir.Int(node.strip))
+        for node, row in rows
+        if isinstance(row, ir.Let)
+    )
 
 
 def _offset_of(node: ir.Stmt) -> ir.Index:

@@ -69,21 +69,16 @@ def pipeline_rows(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
 
 
 def row_buffers(body: tuple[ir.Stmt, ...]) -> dict[str, RowBuffer]:
-    """Returns the row buffers of a function by name: the arrays that it declares at its start.
-
-    Pointers to an offset in such an array are included.
-    """
+    """Returns the arrays on the stack of a function by name, and pointers to an offset in them."""
     found: dict[str, RowBuffer] = {}
-    for node in body:
+    for node in ir.walk(body):
         if isinstance(node, ir.Alloc) and isinstance(node.shape[0], ir.Int):
             found[node.name] = RowBuffer(node.name, node.element, node.shape[0].value)
         elif isinstance(node, ir.Let) and isinstance(node.value, ir.Pointer):
             base, (offset, *_) = node.value.base, node.value.offsets
-            if isinstance(base, ir.Var) and base.name in found and isinstance(offset, ir.Int):
-                memory = found[base.name]
-                found[node.name] = replace(
-                    memory, name=node.name, steps=memory.steps - offset.value
-                )
+            if isinstance(base, ir.Var) and base.name in found:
+                memory, behind = found[base.name], offset.value if isinstance(offset, ir.Int) else 0
+                found[node.name] = replace(memory, name=node.name, steps=memory.steps - behind)
     return found
 
 

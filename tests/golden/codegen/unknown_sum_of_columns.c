@@ -8,18 +8,31 @@ static void k_unknown_sum_of_columns_nest0(void **b, const int64_t *s, int64_t b
     c0[i] = SPLAT(f32v, 0x0.0p+0f)[0];
   }
   (void)b; (void)s; (void)begin; (void)end;
-  for (int64_t i0 = begin; i0 < end; i0++) {
+  for (int64_t i0 = begin; i0 < end; i0 += 4) {
+    const int64_t i0_rows = least(4, end - i0);
     {
       int64_t i1 = 0;
       for (; i1 + LANES <= n1; i1 += LANES) {
-        fetch(p0 + n1*i0 + n1 + i1);
-        const f32v v0 = f32_load(p0 + n1*i0 + i1);
-        wide_add_at(c0 + i1, v0);
+        f32v i0_sum0 = {0};
+        #pragma GCC unroll 1
+        for (int64_t i0_at = 0; i0_at < i0_rows; i0_at++) {
+          const int64_t i0_done = i0 + i0_at;
+          fetch(p0 + n1*i0_done + INT64_C(4)*n1 + i1);
+          const f32v v0 = f32_load(p0 + n1*i0_done + i1);
+          i0_sum0 = (i0_sum0 + v0);
+        }
+        wide_add_at(c0 + i1, i0_sum0);
       }
       if (i1 < n1) {
         const int i1_rest = (int)(n1 - i1);
-        const f32v v0 = f32_load_part(p0 + n1*i0 + i1, i1_rest);
-        wide_add_part(c0 + i1, v0, i1_rest);
+        f32v i0_sum0 = {0};
+        #pragma GCC unroll 1
+        for (int64_t i0_at = 0; i0_at < i0_rows; i0_at++) {
+          const int64_t i0_done = i0 + i0_at;
+          const f32v v0 = f32_load_part(p0 + n1*i0_done + i1, i1_rest);
+          i0_sum0 = (i0_sum0 + v0);
+        }
+        wide_add_part(c0 + i1, i0_sum0, i1_rest);
       }
     }
   }
@@ -54,7 +67,7 @@ int k_unknown_sum_of_columns(void **b, const int64_t *s, int64_t threads) {
       missing = 1;
       goto done;
     }
-    if (threads > 1 && n0*n1 + n1 >= 524288) used = share_nest(&(struct shared_nest){.run = k_unknown_sum_of_columns_nest0_part, .b = b, .s = s, .steps = n0, .grain = 1, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads); else k_unknown_sum_of_columns_nest0(b, s, 0, n0, 0, rows);
+    if (threads > 1 && n0*n1 + n1 >= 524288) used = share_nest(&(struct shared_nest){.run = k_unknown_sum_of_columns_nest0_part, .b = b, .s = s, .steps = n0, .grain = 4, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads); else k_unknown_sum_of_columns_nest0(b, s, 0, n0, 0, rows);
     k_unknown_sum_of_columns_nest0_columns(b, s, rows, row_bytes, used);
     free(rows);
   }

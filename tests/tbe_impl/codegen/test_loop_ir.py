@@ -30,6 +30,8 @@ from tests.tbe_impl.codegen.random_schedules import follow_everything, random_sc
 from tests.tbe_impl.codegen.test_random_graphs import assert_alike
 
 GRAPHS = int(os.environ.get("TBE_FUZZ", "0")) or 2000
+INTERCHANGED = frozenset({133, 208, 224, 248, 253, 274})
+"""Seeds of graphs whose loops over rows are interchanged in strips; few graphs have enough rows."""
 MACROS = frozenset({"LOOP_FISSION", "SOFTWARE_PIPELINING"})
 Functions = list[tuple[ir.Function, ...]]
 
@@ -150,7 +152,12 @@ def check_graph(seed: int) -> None:
             assert_alike(node, *values)
 
 
-@cases("seed", range(GRAPHS), quick=100, per_item=100)
+@cases(
+    "seed",
+    sorted(range(GRAPHS), key=lambda seed: seed not in INTERCHANGED),
+    quick=100,
+    per_item=100,
+)
 def test_programs_mean_the_same_after_each_pass(seed: int) -> None:
     check_graph(seed)
 

@@ -32,6 +32,14 @@ def jammed(*body: ir.Stmt) -> ir.For:
     return ir.For("r", None, ir.Var("n"), body, ir.Int(64), ir.Int(64))
 
 
+def in_strips(*body: ir.Stmt) -> ir.If:
+    """Rows in strips of 64, as loop interchange leaves them."""
+    row = ir.Let("r", ir.INDEX, ir.op("add", ir.Var("s"), ir.Var("at")))
+    inner = ir.For("at", ir.ZERO, ir.Var("n"), (row, *body), strip=64)
+    loop = vector(inner, ir.Accumulate(ir.Pointer(ir.Var("c", "double *"), (ir.Var("i"),)), VALUE))
+    return ir.If(STREAM, (loop,))
+
+
 def fetched(body: tuple[ir.Stmt, ...]) -> list[str]:
     lines = map(str.strip, statement_lines(prefetch_rows(body)))
     return [line for line in lines if line.startswith("prefetch")]
@@ -53,6 +61,7 @@ ALONG = ir.Index(((("i",), 1),))
         ((rows(vector(load(), store("q"))),), AHEAD),
         ((rows(vector(load(), COLUMNS)),), AHEAD),
         ((jammed(vector(load(), store("q"))),), ["prefetch p[r * 64 + i + 4096]"]),
+        ((rows(in_strips(load(), store("q")), name="s"),), ["prefetch p[r * 64 + i + 4096]"]),
         ((rows(vector(load(), SUM)),), []),
         ((BUFFER, rows(vector(load(), KEPT, SUM))), AHEAD),
         ((BUFFER, rows(rows(vector(load(BOTH), KEPT, SUM)), name="s")), []),
@@ -68,6 +77,7 @@ ALONG = ir.Index(((("i",), 1),))
         "a loop that stores results",
         "column sums",
         "jammed rows",
+        "rows in strips",
         "a reduction, whose row a later loop reads",
         "a reduction that fills a row buffer",
         "a row buffer inside two loops",
