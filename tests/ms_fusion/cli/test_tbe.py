@@ -345,7 +345,7 @@ def test_show_prints_the_graph_the_loops_the_c_and_the_report(
 @cases(
     "option, texts",
     [
-        ("--ir", ("_nest0(b: void **", "vector i0 in begin..end:")),
+        ("--ir", ("restrict i0 to begin..end:", "vector i0 in 0..")),
         (
             "--passes",
             ("-- vector-tails --", "+  rest:", "-- loop-fission where LOOP_FISSION is 1 --"),
