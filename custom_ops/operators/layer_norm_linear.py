@@ -161,6 +161,18 @@ LAYER_NORM_LINEAR_WITHOUT_BIAS = _spec("LayerNormLinearWithoutBias", bias=False)
 LAYER_NORM_LINEAR = _spec(NAME, bias=True)
 
 
+def is_over_last_axis(norm: Any, size: int) -> bool:
+    """Returns whether an nn.LayerNorm normalises the last axis, of the given size, and no other.
+
+    Gamma begins at `begin_params_axis`. If gamma has one axis and the normalisation begins there,
+    too, this axis is the last one.
+    """
+    return tuple(norm.normalized_shape) == (size,) and norm.begin_norm_axis in (
+        -1,
+        norm.begin_params_axis,
+    )
+
+
 class LayerNormLinear(WeightedCell):
     r"""Layer normalisation over the last axis, then a dense layer.
 
@@ -241,12 +253,13 @@ class LayerNormLinear(WeightedCell):
                 expected="none",
                 got=repr(dense.activation),
             )
-        if tuple(norm.normalized_shape) != (dense.in_channels,) or norm.begin_norm_axis != -1:
+        if not is_over_last_axis(norm, dense.in_channels):
             raise InputError(
                 f"{NAME}: the normalisation is of other axes",
                 place=NAME,
                 expected=f"the last one, of {dense.in_channels}",
                 got=f"{tuple(norm.normalized_shape)} from axis {norm.begin_norm_axis}",
+                remedy="Call the last axis -1",
             )
         with keep_names(norm.gamma, norm.beta, dense.weight, dense.bias):
             made = cls(

@@ -10,6 +10,7 @@ import custom_ops
 from custom_ops.core.framework import Cell, nn
 from custom_ops.operators.activations import key_of
 from custom_ops.operators.conv_bn import ConvBN
+from custom_ops.operators.layer_norm_linear import is_over_last_axis
 
 HOOKS = (
     "_lazy_forward_pre_hook",
@@ -93,7 +94,7 @@ def _ends_with_activation(dense: Any) -> bool:
 
 
 def _norm_dense_refusal(norm: Any, dense: Any) -> str:
-    if tuple(norm.normalized_shape) != (dense.in_channels,) or norm.begin_norm_axis != -1:
+    if not is_over_last_axis(norm, dense.in_channels):
         return "the normalisation is of other axes"
     return _dense_refusal(dense)
 

@@ -31,10 +31,10 @@ def gradients(net, x, params):
 
 
 @cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
-@cases("has_bias", [False, True])
-def test_a_replacement_has_results_and_gradients_of_2_cells(has_bias, mode):
+@cases("has_bias, axes", [(False, {}), (True, {"begin_norm_axis": 2, "begin_params_axis": 2})])
+def test_a_replacement_has_results_and_gradients_of_2_cells(has_bias, axes, mode):
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
-    norm, dense = nn.LayerNorm((24,)), nn.Dense(24, 17, has_bias=has_bias)
+    norm, dense = nn.LayerNorm((24,), **axes), nn.Dense(24, 17, has_bias=has_bias)
     theirs = nn.SequentialCell(norm, dense)
     ours = LayerNormLinear.from_cells(norm, dense)
     assert ours.gamma is norm.gamma and ours.weight is dense.weight
@@ -50,6 +50,8 @@ def test_axes_that_do_not_fit():
         InputError, match="the normalisation is of other axes; expected the last one, of 24"
     ):
         LayerNormLinear.from_cells(nn.LayerNorm((12,)), nn.Dense(24, 17))
+    with pytest.raises(InputError, match=r"got \(24,\) from axis 1\. Call the last axis -1"):
+        LayerNormLinear.from_cells(nn.LayerNorm((24,), begin_norm_axis=1), nn.Dense(24, 17))
     with pytest.raises(InputError, match="weight does not fit x"):
         LayerNormLinear(4, 3).forward(np.zeros((2, 5), np.float32))
 
