@@ -29,7 +29,7 @@ from tbe_impl.kernel import Kernel
 from tbe_impl.runtime.atomic_file import write_atomically
 
 _GRADIENT = "_grad"
-_CHECKS = {bool: "BOOL", int: "INT", float: "FLOAT", str: "STR", tuple: "LIST_FLOAT"}
+_CHECKS = {bool: "BOOL", int: "INT", float: "FLOAT", str: "STR"}
 """Dict from the type of an attribute's default to the ``para_check`` constant of the type."""
 _ENTRY = '''"""{title}
 
@@ -91,7 +91,7 @@ def write_entry(spec: OpSpec, folder: Path) -> Path:
     computation, name = _computation(spec), function_name(spec)
     _spec_named(spec.name)
     defaults = {name: spec.attributes[name] for name in attribute_names(spec)}
-    checks = [f"para_check.OPTION_ATTR_{_CHECKS[type(value)]}" for value in defaults.values()]
+    checks = [f"para_check.OPTION_ATTR_{_check_of(value)}" for value in defaults.values()]
     given, made = ", ".join(spec.inputs), ", ".join(spec.outputs)
     keywords = [f"{name}={flatten_pairs(value)!r}" for name, value in defaults.items()]
     text = _ENTRY.format(
@@ -155,16 +155,41 @@ def build(
     runpy.run_path(str(file))[function_name(spec)](*inputs, *outputs, kernel_name)
 
 
+def _check_of(default: Any) -> str:
+    """Returns the end of the name of the ``para_check`` constant for an attribute.
+
+    >>> _check_of(2), _check_of((0, 1)), _check_of(((1.0, 2.0), (3.0, 4.0)))
+    ('INT', 'LIST_INT', 'LIST_FLOAT')
+    """
+    if isinstance(default, tuple):
+        return f"LIST_{_CHECKS[type(flatten_pairs(default)[0])]}"
+    return _CHECKS[type(default)]
+
+
 def flatten_pairs(value: Any) -> Any:
-    """Flattens a tuple of pairs, because CANN's attributes are flat lists."""
-    return [one for pair in value for one in pair] if isinstance(value, tuple) else value
+    """Converts a tuple to a list, and a tuple of pairs to a flat list, as CANN's attributes are.
+
+    >>> flatten_pairs(((1.0, 2.0), (3.0, 4.0))), flatten_pairs((0, 1)), flatten_pairs("same")
+    ([1.0, 2.0, 3.0, 4.0], [0, 1], 'same')
+    """
+    if _is_of_pairs(value):
+        return [one for pair in value for one in pair]
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _group_pairs(value: Any, default: Any) -> Any:
-    """Undoes `flatten_pairs` if `default` is a tuple of pairs; otherwise returns `value`."""
-    if not isinstance(default, tuple):
-        return value
-    return tuple(zip(value[::2], value[1::2], strict=True))
+    """Undoes `flatten_pairs` for an attribute whose default is `default`.
+
+    >>> _group_pairs([1.0, 2.0], ((3.0, 4.0),)), _group_pairs([1, 0], (0, 1)), _group_pairs(1, 0)
+    (((1.0, 2.0),), (1, 0), 1)
+    """
+    if _is_of_pairs(default):
+        return tuple(zip(value[::2], value[1::2], strict=True))
+    return tuple(value) if isinstance(default, tuple) else value
+
+
+def _is_of_pairs(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(one, tuple) for one in value)
 
 
 def _spec_named(operator: str) -> OpSpec:
