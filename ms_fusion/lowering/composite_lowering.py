@@ -103,14 +103,15 @@ def _lower_node(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tens
 
 
 def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:
-    """Returns whether a Div may divide integers and have a float32 result.
+    """Returns whether a Div divides integers and may have a float32 result.
 
     MindSpore declares the result of such a Div as an integer, although the result is float32. So
-    the function looks at the readers: all of them must be Casts.
+    the function looks at the readers, too: all of them must be Casts.
     """
     readers = graph.consumers.get(node.outputs[0], ())
     return (
         node.op == "Div"
+        and all(numpy_dtype(value.dtype).kind in "biu" for value in graph.inputs_of(node))
         and node.outputs[0] not in graph.outputs
         and all(one.op == "Cast" for one in readers)
     )

@@ -270,15 +270,19 @@ def test_whole_numbers_are_told_apart_by_truth_and_factors_cut(dtype: str) -> No
     assert found[moved].tolist() == ([True, False, True, True] if dtype == "bool" else [3, 0, 2, 0])
 
 
-def test_a_quotient_of_integers_is_a_float() -> None:
+@cases(
+    "dtype, described, third",
+    [("int32", "int32", 1 / 3), ("float32", "float16", float(np.float16(1 / 3)))],
+)
+def test_a_quotient_of_integers_is_a_float(dtype: str, described: str, third: float) -> None:
     """Its description has the dtype of its inputs, followed by a Cast."""
     text = Text("Fused_quotient")
-    x, y = (text.input((4,), "int32") for _ in range(2))
-    quotient = text.step("Div", [x, y], (4,), "int32")
+    x, y = (text.input((4,), dtype) for _ in range(2))
+    quotient = text.step("Div", [x, y], (4,), described)
     cast = text.step("Cast", [quotient], (4,), "float32", dst_type="float32")
-    given = (np.int32(one) for one in ([7, -7, 1, 0], [2, 2, 3, 5]))
+    given = (np.array(one, dtype) for one in ([7, -7, 1, 0], [2, 2, 3, 5]))
     found = run(text.kernel(cast), dict(zip((x, y), given, strict=True)))
-    np.testing.assert_allclose(found[cast], [3.5, -3.5, 1 / 3, 0], rtol=1e-6)
+    np.testing.assert_allclose(found[cast], [3.5, -3.5, third, 0], rtol=1e-6)
 
 
 def test_an_input_and_a_result_handed_out_twice() -> None:
