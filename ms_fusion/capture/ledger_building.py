@@ -20,6 +20,7 @@ from ms_fusion.kernel_server import build_records
 from ms_fusion.ledger import Ledger
 from ms_fusion.mindspore import presets
 from ms_fusion.mindspore.flags.generator_limits import generator_of
+from ms_fusion.mindspore.flags.graph_kernel_flags import effective_flags
 from ms_fusion.mindspore.state.mindspore_state import KERNELS
 from ms_fusion.mindspore.state.preset_record import NO_LEVEL, NO_LEVEL_REMEDY
 from ms_fusion.ops import selections
@@ -74,7 +75,7 @@ def build_ledger(
             *map(str, presets.findings_of_graph(joined.before, seen.flags, seen.device)),
         ),
     )
-    if not presets.has_fusion(seen.flags) and "--opt_level=0" not in seen.flags.split():
+    if not effective_flags(seen.flags).get("opt_level"):
         ledger = replace(ledger, warnings=(f"{NO_LEVEL} {NO_LEVEL_REMEDY}",))
     if not accuracy or not ledger.kernels:
         return ledger

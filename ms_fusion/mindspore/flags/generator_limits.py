@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ms_fusion.mindspore.flags.graph_kernel_flags import effective_flags
 from ms_fusion.ops import operator_info, selections, table
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def generator_of(flags: str) -> str:
     >>> generator_of("--opt_level=2 --kernel_generator=AKG_V2"), generator_of("--opt_level=2")
     ('ms_fusion', 'mindspore')
     """
-    return "ms_fusion" if f"--kernel_generator={GENERATOR}" in flags.split() else "mindspore"
+    named = effective_flags(flags).get("kernel_generator")
+    return "ms_fusion" if named == GENERATOR else "mindspore"
 
 
 class KernelRefusal(NamedTuple):

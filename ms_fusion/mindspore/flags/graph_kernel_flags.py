@@ -11,14 +11,18 @@ together.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from tbe_impl.errors import InputError
 
 TOKEN = re.compile(r"\S+")
+FLAG_FILE_BYTES_MAX = 1 << 20
+"""Largest number of bytes that are read from the file of ``--path``."""
 
 
 def _flag(
@@ -528,6 +532,29 @@ def split_flags(text: str) -> list[tuple[int, str | None, str | None]]:
         key, equals, value = token[2:].partition("=")
         found.append((column, key, value if equals else None))
     return found
+
+
+def effective_flags(text: str) -> Mapping[str, str]:
+    """Returns the flags that MindSpore takes from a flag string, as texts by name.
+
+    If `text` contains ``--path=FILE``, MindSpore takes the flags from the JSON object in this file,
+    and ignores all other flags in `text`. In the file, it ignores values that are not strings. If
+    the file cannot be read, MindSpore's compilation fails; the result is then empty.
+    """
+    found: dict[str, str] = {}
+    for _, key, value in split_flags(text):
+        if key is not None:
+            found.setdefault(key, value or "")
+    if not found.get("path"):
+        return found
+    try:
+        with Path(found["path"]).open("rb") as file:
+            content = json.loads(file.read(FLAG_FILE_BYTES_MAX))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    return {key: value for key, value in content.items() if isinstance(value, str)}
 
 
 def convert(name: str, text: str | None) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ms_fusion.mindspore.flags.generator_limits import GENERATOR
+from ms_fusion.mindspore.flags.graph_kernel_flags import effective_flags
 from ms_fusion.mindspore.flags.preset_table import is_built_by_own_generator
 from ms_fusion.mindspore.presets import generator_proof
 from ms_fusion.mindspore.state import mindspore_state
@@ -49,12 +50,10 @@ def choose(
         raise InputError(
             "there is no such generator", expected=" or ".join(GENERATORS), got=repr(wanted)
         )
-    named = [
-        word.partition("=")[2] for word in flags.split() if word.startswith("--kernel_generator=")
-    ]
-    if named and named[0] == GENERATOR:
+    named = effective_flags(flags).get("kernel_generator")
+    if named == GENERATOR:
         wanted = wanted or MS_FUSION
-    if device != "CPU" or wanted == MINDSPORE or (named and named[0] != GENERATOR):
+    if device != "CPU" or wanted == MINDSPORE or (named and named != GENERATOR):
         return MINDSPORE, ()
     if not is_built_by_own_generator(preset):
         return MINDSPORE, (

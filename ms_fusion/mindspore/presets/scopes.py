@@ -29,7 +29,7 @@ from weakref import WeakKeyDictionary
 from ms_fusion.mindspore.calls import fast_call_path, graph_keys
 from ms_fusion.mindspore.flags import own_generator_flags
 from ms_fusion.mindspore.flags.generator_limits import generator_of
-from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
+from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags, effective_flags
 from ms_fusion.mindspore.flags.preset_table import check_preset, resolve
 from ms_fusion.mindspore.presets import generator_choice, generator_proof, pynative, user_flags
 from ms_fusion.mindspore.state import call_lock, mindspore_state
@@ -310,7 +310,7 @@ def in_force(net: Any = None) -> InForce:
     fused, remedy = has_fusion(text), ""
     if not fused and scope == "none":
         remedy = "Call `ms_fusion.enable()`."
-    elif not fused and "--opt_level=0" not in text.split():
+    elif not fused and not effective_flags(text).get("opt_level"):
         remarks.append(NO_LEVEL)
         remedy = NO_LEVEL_REMEDY
     graph_mode = is_graph_mode()

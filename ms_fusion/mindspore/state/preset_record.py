@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ms_fusion.mindspore.flags.graph_kernel_flags import effective_flags
+
 
 class FusionWarning(UserWarning):
     """Warns that a preset has no effect, or another than the documented effect, in this process."""
@@ -79,17 +81,16 @@ def has_fusion(flags: str) -> bool:
     """Returns whether MindSpore fuses operators if its fusion flags are `flags`.
 
     `flags` is the content of ``MS_DEV_GRAPH_KERNEL_FLAGS``. If `flags` contains ``--opt_level``,
-    MindSpore fuses at every level except 0. A level out of range has the same effect as level 3. If
-    `flags` contains ``--path`` but no ``--opt_level``, MindSpore reads further flags from a file,
-    and the result is True. If `flags` contains neither, MindSpore fuses nothing.
+    MindSpore fuses at every level except 0. A level out of range has the same effect as level 3.
+    Without ``--opt_level``, MindSpore fuses nothing. If `flags` contains ``--path``, the flags in
+    this file count.
 
     >>> has_fusion("--opt_level=2"), has_fusion("--opt_level=0")
     (True, False)
     >>> has_fusion("--enable_cluster_ops=Div"), has_fusion("")
     (False, False)
     """
-    levels = [word.partition("=")[2] for word in flags.split() if word.startswith("--opt_level=")]
-    return levels[0] != "0" if levels else "--path=" in flags
+    return (effective_flags(flags).get("opt_level") or "0") != "0"
 
 
 PYNATIVE_REMEDY = (

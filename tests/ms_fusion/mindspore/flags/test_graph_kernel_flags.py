@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ms_fusion.mindspore.flags.generator_limits import generator_of
 from ms_fusion.mindspore.flags.graph_kernel_flags import FLAGS, GraphKernelFlags, describe
+from ms_fusion.mindspore.state.preset_record import has_fusion
 from tbe_impl.errors import InputError
 from tests.cases import cases
 
@@ -37,6 +40,8 @@ def test_every_flag_is_documented_and_its_default_fits(name: str) -> None:
     data = FLAGS[name].metadata
     assert data["doc"].endswith(".") and data["kind"] in ("int", "bool", "str", "list")
     assert f"--{name} " in describe(name)
+    if data["kind"] == "bool":
+        assert getattr(GraphKernelFlags.parse(f"--{name}"), name) is True, "alone it means true"
     flags = (
         GraphKernelFlags(**{name: data["default"]}) if data["default"] != "" else GraphKernelFlags()
     )
@@ -62,8 +67,29 @@ def test_render_and_parse(flags: GraphKernelFlags, text: str) -> None:
     assert GraphKernelFlags.parse(text) == flags
 
 
-def test_a_bool_flag_alone_means_true() -> None:
-    assert GraphKernelFlags.parse("--dump_as_text").dump_as_text is True
+@cases(
+    "text, content, fuses, generator",
+    [
+        ("--opt_level=2 --kernel_generator=AKG_V2", "", True, "ms_fusion"),
+        ("--opt_level", "", False, "mindspore"),
+        ("--opt_level=0 --opt_level=2", "", False, "mindspore"),
+        ("--opt_level=0 --path={file}", '{"opt_level": "2"}', True, "mindspore"),
+        ("--opt_level=2 --path={file}", '{"opt_level": "0"}', False, "mindspore"),
+        ("--path={file}", '{"opt_level": 2, "kernel_generator": "AKG_V2"}', False, "ms_fusion"),
+        ("--kernel_generator=AKG_V2 --path={file}", '{"opt_level": "2"}', True, "mindspore"),
+        ("--path={file} --path=absent", '{"opt_level": "2"}', True, "mindspore"),
+        ("--path={file}", "--opt_level=2", False, "mindspore"),
+        ("--path={file}", '["opt_level"]', False, "mindspore"),
+        ("--opt_level=2 --path={file}.absent", "", False, "mindspore"),
+    ],
+)
+def test_the_file_of_path_replaces_all_other_flags(
+    text: str, content: str, fuses: bool, generator: str, tmp_path: Path
+) -> None:
+    """The expected values are MindSpore 2.10's behaviour."""
+    (tmp_path / "flags.json").write_text(content)
+    text = text.format(file=tmp_path / "flags.json")
+    assert (has_fusion(text), generator_of(text)) == (fuses, generator)
 
 
 @cases(
