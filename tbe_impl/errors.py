@@ -126,6 +126,10 @@ class CompileError(FusionError):
     code = "compile"
 
 
+class CompileTimeoutError(CompileError):
+    """The compiler exceeded its time limit."""
+
+
 class FusionNotFound(FusionError, AssertionError):
     """Operators that should be in one fused kernel are not fused; the message gives the reason."""
 

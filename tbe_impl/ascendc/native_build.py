@@ -7,7 +7,6 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from pathlib import Path
 from tbe_impl import environment
 from tbe_impl.ascendc.included_files import find_include_directories, included_files
 from tbe_impl.ascendc.translation_unit import DEFAULT_TILING, TranslationUnit
-from tbe_impl.errors import CompileError, InputError, MissingError
+from tbe_impl.errors import CompileError, CompileTimeoutError, InputError, MissingError
 from tbe_impl.runtime.compiler import march
 from tbe_impl.runtime.compiler_process import Compiler, run
 from tbe_impl.runtime.shared_library_check import check_library
@@ -40,8 +39,8 @@ FLAGS = (
 GCC_FLAGS = ("-O1", "-ftree-vectorize", "-fmax-errors=20")
 """Flags for GCC. With vectorisation, -O1 compiles faster than -O2, and kernels run as fast."""
 CLANG_FLAGS = ("-O2", "-ferror-limit=20")
-TIME_LIMIT_S = 300.0
-"""Time limit of a compilation.
+TIME_LIMIT_S = 300
+"""Maximum processor time of each process of a compilation.
 
 The first compilation by ziglang also compiles the C++ standard library.
 """
@@ -173,12 +172,10 @@ def build_library(
             ]
             try:
                 _run_with_empty_headers(compiler, command, place)
+            except CompileTimeoutError:
+                raise
             except CompileError as error:
                 raise _compile_error(error, source, place) from error
-            except subprocess.TimeoutExpired as error:
-                raise CompileError(
-                    "the C++ compiler took too long", place=" ".join(compiler.command)
-                ) from error
             check_library(target, symbols, compiler=" ".join(compiler.command), is_cpp=True)
 
     found = store.find(KERNELS, key)
@@ -210,6 +207,8 @@ def preprocess(text: str, source: Path, include: Sequence[Path], definitions: Se
         ]
         try:
             _run_with_empty_headers(compiler, arguments, place)
+        except CompileTimeoutError:
+            raise
         except CompileError as error:
             raise _compile_error(error, source, place) from error
         return (place / "out").read_bytes().decode("utf-8", "surrogateescape")
@@ -275,7 +274,7 @@ def _prelude(
 
     try:
         header = store.find(HEADERS, key) or store.get_or_build(HEADERS, key, make)
-    except (CompileError, subprocess.TimeoutExpired):
+    except CompileError:
         return []
     (place / PRELUDE).write_text('#include "kernel_operator.h"\n', "utf-8")
     (place / f"{PRELUDE}.gch").symlink_to(header)

@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,9 +16,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from tbe_impl import environment
-from tbe_impl.errors import CompileError, InputError, MissingError
+from tbe_impl.errors import CompileError, CompileTimeoutError, InputError, MissingError
 from tbe_impl.records import Record
-from tbe_impl.runtime import compiler_process, machine
+from tbe_impl.runtime import machine
 from tbe_impl.runtime.compiler_process import Compiler, run
 from tbe_impl.runtime.shared_library_check import check_library
 from tbe_impl.runtime.store import Store, make_key, text_digest, user_store
@@ -27,8 +26,8 @@ from tbe_impl.runtime.store_kinds import ALIASES, KERNELS
 
 INCLUDE = Path(__file__).resolve().parent.parent / "codegen" / "include"
 _compiled_keys: list[str] = []
-_timed_out_keys: set[str] = set()
-"""Cache keys of texts whose compilation timed out in this process.
+_timeouts: dict[str, CompileTimeoutError] = {}
+"""Maps the cache key of each text whose compilation timed out in this process to the error.
 
 The process does not try to compile such a text again.
 """
@@ -171,20 +170,20 @@ def build(
 
     Raises:
         MissingError: there is no compiler.
-        CompileError: the compiler failed, exceeded `compiler_process.TIME_LIMIT_S` or
-            `MEMORY_LIMIT_BYTES`, or created no valid library. Nothing is cached in these cases.
+        CompileError: the compiler failed, exceeded a limit of `compiler_process`, or created no
+            valid library. Nothing is cached in these cases.
     """
     how = recipe(text_digest(source), options=options)
     store = cache or user_store()
 
     def make(target: Path) -> None:
-        if how.key in _timed_out_keys:
-            raise _timeout_error(how.compiler)
+        if how.key in _timeouts:
+            raise _timeouts[how.key].with_traceback(None)
         try:
             _compile(how, source, target, store)
-        except subprocess.TimeoutExpired:
-            _timed_out_keys.add(how.key)
-            raise _timeout_error(how.compiler) from None
+        except CompileTimeoutError as error:
+            _timeouts[how.key] = error
+            raise
         check_library(target, symbols, compiler=" ".join(how.compiler.command))
         _compiled_keys.append(how.key)
 
@@ -296,7 +295,7 @@ def _compile(how: Recipe, source: str, target: Path, store: Store) -> None:
                 place,
             )
         except CompileError as error:
-            if read is None:
+            if read is None or isinstance(error, CompileTimeoutError):
                 raise
             run(how.compiler, command, place)
             precompiled_headers.give_up(key, error)
@@ -304,10 +303,3 @@ def _compile(how: Recipe, source: str, target: Path, store: Store) -> None:
             raise CompileError(
                 "the C compiler produced no library", place=" ".join(how.compiler.command)
             )
-
-
-def _timeout_error(compiler: Compiler) -> CompileError:
-    return CompileError(
-        f"the C compiler took longer than {compiler_process.TIME_LIMIT_S:g} s",
-        place=" ".join(compiler.command),
-    )

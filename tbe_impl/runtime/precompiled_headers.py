@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -81,7 +80,7 @@ def _precompile(
 
     try:
         return store.get_or_build(HEADERS, key, make)
-    except (CompileError, subprocess.TimeoutExpired) as error:
+    except CompileError as error:
         give_up(key, error)
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import time
 from collections.abc import Callable
@@ -47,6 +48,7 @@ COMPILERS = (
         "trap '' TERM INT HUP; echo $$ >> {pids}; while :; do sleep 1; done",
         "took longer than",
     ),
+    Bad("computes forever", "while :; do :; done", "of processor time"),
     Bad("is killed", "kill -9 $$", "exit code -9"),
     Bad("crashes", "kill -SEGV $$", "exit code -11"),
     Bad(
@@ -90,9 +92,14 @@ def compilers(stress: Stress) -> str:
             text = bad.text.replace("{real}", real_compiler()).replace("{pids}", str(pids))
             script(path, text)
         seconds = 60.0 if stress.full and bad.name == "hangs" else HANGING_S
+        limit_s = math.ceil(seconds) if bad.cause else 60
+        hangs = bad.cause == "took longer than"
         with (
             using_compiler(path),
-            mock.patch.object(compiler_process, "TIME_LIMIT_S", seconds if bad.cause else 60.0),
+            mock.patch.object(compiler_process, "TIME_LIMIT_S", limit_s),
+            mock.patch.object(
+                compiler_process, "WALL_LIMIT_FACTOR", seconds / limit_s if hangs else 60.0
+            ),
         ):
             try:
                 _check(bad, in_child(_kernel(number), limit_s=seconds + 30), pids, seconds)

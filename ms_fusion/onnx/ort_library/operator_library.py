@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,6 @@ from pathlib import Path
 
 from ms_fusion.onnx.ort_library.operator_text import OperatorText
 from tbe_impl import environment
-from tbe_impl.errors import CompileError
 from tbe_impl.runtime import compiler, compiler_process, machine
 from tbe_impl.runtime.shared_library_check import check_library
 from tbe_impl.runtime.store import text_digest
@@ -90,7 +88,9 @@ class LibraryBuilder:
         with tempfile.TemporaryDirectory(dir=self.place) as directory:
             linked = Path(directory) / LIBRARY
             flags = ["-shared", "-Wl,-z,defs", "-s", "-o", str(linked)]
-            _run(found, [*flags, *map(str, objects), "-lm", "-lpthread", "-lc"], Path(directory))
+            compiler_process.run(
+                found, [*flags, *map(str, objects), "-lm", "-lpthread", "-lc"], Path(directory)
+            )
             check_library(linked, [ENTRY], compiler=" ".join(found.command))
             linked.replace(target)
 
@@ -103,7 +103,7 @@ class LibraryBuilder:
             kept = [flag for flag in self.flags if flag != "-shared"]
             include = [f"-I{compiler.INCLUDE}", f"-I{SOURCES}"]
             made = place / "operator.o"
-            _run(
+            compiler_process.run(
                 compiler.find_compiler(),
                 [*kept, *flags, *include, "-c", "-o", str(made), str(source)],
                 place,
@@ -129,13 +129,3 @@ def write_tables(names: Sequence[str]) -> str:
             "",
         ]
     )
-
-
-def _run(found: compiler_process.Compiler, arguments: Sequence[str], place: Path) -> None:
-    try:
-        compiler_process.run(found, arguments, place)
-    except subprocess.TimeoutExpired:
-        raise CompileError(
-            f"the C compiler took longer than {compiler_process.TIME_LIMIT_S:g} s",
-            place=" ".join(found.command),
-        ) from None

@@ -14,7 +14,7 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.cpu import prepared_kernel
-from tbe_impl.errors import CompileError, MissingError
+from tbe_impl.errors import CompileError, CompileTimeoutError, MissingError
 from tbe_impl.runtime import compiler, compiler_process
 from tbe_impl.runtime.store import Store
 from tbe_impl.runtime.store_kinds import KERNELS
@@ -136,14 +136,26 @@ def test_what_a_failing_compiler_says_is_passed_on(use) -> None:
         _compiled(cache)
 
 
+@cases(
+    "text, error",
+    [
+        ("sleep 600", r"longer than 0\.4 s\. The machine is overloaded"),
+        ("while :; do :; done", r"longer than 1 s of processor time\. Divide the operator"),
+        ("sh -c 'while :; do :; done' || exit 1", "longer than 1 s of processor time"),
+    ],
+    ids=["waits", "computes", "has a child that computes"],
+)
 def test_a_compiler_that_hangs_is_ended_with_its_children(
-    use, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    text: str, error: str, use, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     before = _children()
-    cache = use(f"sleep 600 & echo $! > {tmp_path}/pid; sleep 600")
-    monkeypatch.setattr(compiler_process, "TIME_LIMIT_S", 0.4)
-    with pytest.raises(CompileError, match=r"longer than 0\.4 s"):
-        _compiled(cache)
+    cache = use(f"sleep 600 & echo $! > {tmp_path}/pid; {text}", folder=text[:5])
+    monkeypatch.setattr(compiler_process, "TIME_LIMIT_S", 1)
+    factor = 0.4 if text == "sleep 600" else 100.0
+    monkeypatch.setattr(compiler_process, "WALL_LIMIT_FACTOR", factor)
+    for _ in range(2):  # the second time, the compiler is not started
+        with pytest.raises(CompileTimeoutError, match=error):
+            _compiled(cache)
     child = Path("/proc") / (tmp_path / "pid").read_text().strip()
     deadline = time.monotonic() + 10
     while (
