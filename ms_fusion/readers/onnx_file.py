@@ -7,6 +7,7 @@ links.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import os
@@ -89,8 +90,9 @@ def open_model(path: Path | str) -> ir.Model:
     path = Path(path)
     proto = _parse_model(path)
     _check_tensors(proto, path)
-    _keep_shapes_of_inputs(proto)
     try:
+        _clear_placeholder_sizes(proto)
+        _keep_shapes_of_inputs(proto)
         with _silence_log():
             model = ir.serde.deserialize_model(proto)
         ir.external_data.set_base_dir(model.graph, Path(os.path.realpath(path)).parent)
@@ -119,6 +121,21 @@ def _silence_log() -> Iterator[None]:
         yield
     finally:
         log.disabled = was
+
+
+def _clear_placeholder_sizes(proto: onnx.ModelProto) -> None:
+    """Marks, in place, each size as unknown that is negative or has a name like ``?``.
+
+    Some exporters write -1 or ``?`` for every unknown size. Two such sizes need not be equal.
+    """
+    for graph in _graphs(proto):
+        values = [graph.value_info]
+        if isinstance(graph, onnx.GraphProto):
+            values += [graph.input, graph.output]
+        for value in itertools.chain.from_iterable(values):
+            for size in value.type.tensor_type.shape.dim:
+                if size.dim_value < 0 or not any(map(str.isalnum, size.dim_param or "0")):
+                    size.Clear()
 
 
 def _keep_shapes_of_inputs(proto: onnx.ModelProto) -> None:

@@ -80,7 +80,7 @@ def test_unknown_sizes_are_asked_for(
 ) -> None:
     with tempfile.TemporaryDirectory() as place:
         source = gate(Path(place) / "gate.onnx", *shape)
-        told = [text for text in fused(source, assume=assume).warnings if "not known" in text]
+        told = [text for text in fused(source, assume=assume).warnings if "Unknown sizes" in text]
         options = (
             ["--assume", ",".join(f"{name}={size}" for name, size in assume.items())]
             if assume
@@ -91,7 +91,9 @@ def test_unknown_sizes_are_asked_for(
     out, err = capfd.readouterr()
     if says:
         assert len(told) == 1 and told[0].endswith(says)
-        assert told[0].startswith("Sizes of inputs that are not known count as 1")
+        assert told[0].startswith(
+            "Unknown sizes of inputs count as 1 in the estimate, and as 3 in runs"
+        )
         assert f"[WARNING] {told[0]}\n" in err
     else:
         assert told == [] and "[WARNING]" not in err

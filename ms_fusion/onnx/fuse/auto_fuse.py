@@ -20,13 +20,14 @@ from ms_fusion.onnx.fuse.bodies import FusedBody, add_bodies, fuse_bodies
 from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult, Progress
 from ms_fusion.onnx.fuse.kernel_functions import make_kernel_fuser
 from ms_fusion.onnx.fuse.kernel_operators import make_operator_fuser
-from ms_fusion.onnx.fuse.ledger_building import add_differences, unknown_size_warnings
+from ms_fusion.onnx.fuse.ledger_building import add_differences
 from ms_fusion.onnx.fuse.model_times import is_gain
 from ms_fusion.onnx.fuse.ort.operator_trials import sizes_of
 from ms_fusion.onnx.fuse.output_files import KERNELS, check_weights, write_model
 from ms_fusion.onnx.fuse.rule_dicts import FusionRules
 from ms_fusion.onnx.fuse.runtime_operators import make_runtime_fuser
 from ms_fusion.onnx.fuse.shared_kernel_directory import REPRODUCERS
+from ms_fusion.onnx.fuse.size_request import unknown_size_warnings
 from ms_fusion.onnx.fuse.verification import Comparison, is_within_tolerance
 from ms_fusion.onnx.native.child import NativeWorkers
 from ms_fusion.onnx.ort_library.operator_library import LibraryBuilder

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
-from ms_fusion.ledger import Ledger
+from ms_fusion.ledger import Ledger, Summary
 from ms_fusion.onnx.canonicalization.cleanup import clean
 from ms_fusion.onnx.canonicalization.model_edits import is_op, remove_unread_initializers
 from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult
@@ -156,6 +156,16 @@ def _replace_body(body: FusedBody, outer: list[ir.Value], model: ir.Model) -> No
         model.opset_imports.setdefault(domain, version)
 
 
+def _add_totals(whole: Summary, body: Summary) -> Summary:
+    """Returns the totals of a graph, with those of one run of a body."""
+    return replace(
+        whole,
+        launches=whole.launches + body.launches,
+        bytes_moved=whole.bytes_moved + body.bytes_moved,
+        flops=whole.flops + body.flops,
+    )
+
+
 def add_bodies(done: FusionResult, bodies: list[FusedBody]) -> FusionResult:
     """Returns the result `done` with the kernels and ledger entries of the fused bodies added.
 
@@ -168,6 +178,8 @@ def add_bodies(done: FusionResult, bodies: list[FusedBody]) -> FusionResult:
         count = _kernel_count(own)
         ledger = replace(
             ledger,
+            before=_add_totals(ledger.before, own.before),
+            after=_add_totals(ledger.after, own.after),
             kernels=(*ledger.kernels, *own.kernels),
             single_operator_kernels=(
                 *ledger.single_operator_kernels,

@@ -29,10 +29,10 @@ from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult
 from ms_fusion.onnx.fuse.ledger_building import build_ledger, search_summary
 from ms_fusion.onnx.fuse.model_times import time_models
 from ms_fusion.onnx.fuse.reproducers import Reproducer, make_reproducer
+from ms_fusion.onnx.fuse.size_request import SYMBOL_SIZE
 from ms_fusion.onnx.fuse.timing import GroupChains, build_chains, measure_chains
 from ms_fusion.onnx.fuse.unknown_size_split import split_at_unknown_sizes
 from ms_fusion.onnx.fuse.verification import (
-    SYMBOL_SIZE,
     Comparison,
     Difference,
     bisect_culprit,

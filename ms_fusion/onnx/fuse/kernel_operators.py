@@ -21,6 +21,7 @@ from ms_fusion.cost import constant_foldable_nodes
 from ms_fusion.graph import Graph
 from ms_fusion.ledger import Ledger, RejectedCandidate
 from ms_fusion.onnx.fuse import functions
+from ms_fusion.onnx.fuse.assumed_sizes import assume_sizes
 from ms_fusion.onnx.fuse.decisions import choose_rules, rejection_of
 from ms_fusion.onnx.fuse.equal_groups import signature
 from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult
@@ -38,7 +39,7 @@ from ms_fusion.onnx.fuse.ort.operator_trials import (
     TrialResult,
     measure_times,
     run_trial,
-    sizes_of,
+    trial_sizes,
 )
 from ms_fusion.onnx.fuse.ort.table import EQUIVALENTS
 from ms_fusion.onnx.fuse.verification import Comparison, bisect_culprit, is_within_tolerance
@@ -46,7 +47,7 @@ from ms_fusion.onnx.kernels.clusters import EPILOGUE
 from ms_fusion.onnx.ort_library.operator_library import LibraryBuilder
 from ms_fusion.onnx.ort_library.operator_text import OperatorText
 from ms_fusion.progress import Milestone, Step
-from ms_fusion.readers.onnx_graph import OnnxProjection, project, substitute_sizes
+from ms_fusion.readers.onnx_graph import OnnxProjection, project
 from ms_fusion.rewrite import Rule
 from tbe_impl.errors import CompileError, InputError, pluralize
 
@@ -142,7 +143,7 @@ def decide(
     the trial of a group fails, smaller groups with some of its operators are tried in later rounds.
     """
     version = task.model.opset_imports.get("", 0)
-    sizes = sizes_of(projection, task.sizes)
+    sizes = trial_sizes(task.model, projection, task.sizes, task.native)
     known = decided.trials
     written: dict[str, Replacement] = {}
     taken = {name for one in decided.mapped for name in one.candidate.nodes}
@@ -317,7 +318,7 @@ def _build_ledger(
     projection: OnnxProjection,
     decided: OperatorDecision,
 ) -> Ledger:
-    sized = substitute_sizes(projection.graph, task.sizes)
+    sized, known = assume_sizes(task.model, projection, task.sizes, task.native)
     worth = estimate_benefits(decided.mapped, sized, task.device)
     beforehand = constant_foldable_nodes(sized)
     kernels = [
@@ -347,7 +348,7 @@ def _build_ledger(
         worth,
         kernels,
         decided.rejected,
-        task.sizes,
+        known,
         projection,
         told,
     )

@@ -11,14 +11,14 @@ import numpy as np
 from ms_fusion import cost
 from ms_fusion.cost import Benefit
 from ms_fusion.devices import Device
-from ms_fusion.graph import Graph, Value
+from ms_fusion.graph import Graph
 from ms_fusion.ledger import FusedKernel, Ledger, RejectedCandidate, Work
 from ms_fusion.onnx.canonicalization.cleanup import CleanupResult
 from ms_fusion.onnx.fuse.decisions import Outcome, operator_of
 from ms_fusion.onnx.fuse.selection import Selection
 from ms_fusion.onnx.fuse.verification import Difference
 from ms_fusion.onnx.kernels.subgraphs import fused_node
-from ms_fusion.readers.onnx_graph import UNKNOWN_RANK, OnnxProjection
+from ms_fusion.readers.onnx_graph import OnnxProjection
 from ms_fusion.rewrite import Candidate
 from tbe_impl.errors import pluralize
 
@@ -121,18 +121,27 @@ def build_kernel_ledger(
     values = {name: value for name, value in graph.values.items() if name not in hidden}
     after = Graph(graph.name, tuple(nodes), values, graph.inputs, graph.outputs)
     met = {size for name in graph.inputs for size in projection.graph.values[name].shape}
-    follows = {symbol for symbol in projection.symbols if symbol in sizes and symbol not in met}
-    told_of = [
-        symbol
-        for symbol in projection.symbols
-        if symbol not in follows or not symbol.startswith(INFERRED_SYMBOL_PREFIX)
-    ]
+    inner = [symbol for symbol in projection.symbols if symbol not in met]
     assumptions = [
-        f"{symbol} is {sizes[symbol]} then"
-        if symbol in follows
-        else f"{symbol} is assumed to be {sizes.get(symbol, 1)}"
-        for symbol in told_of
+        f"{symbol} is assumed to be {sizes.get(symbol, 1)}"
+        for symbol in projection.symbols
+        if symbol in met
     ]
+    follow = [
+        f"{symbol} = {sizes[symbol]}"
+        for symbol in inner
+        if symbol in sizes and not symbol.startswith(INFERRED_SYMBOL_PREFIX)
+    ]
+    if follow:
+        assumptions.append(
+            f"sizes that follow from those of the inputs ({len(follow)}): {_shorten_list(follow)}"
+        )
+    open_sizes = [symbol for symbol in inner if symbol not in sizes]
+    if open_sizes:
+        assumptions.append(
+            "sizes that do not follow from those of the inputs are assumed to be 1 "
+            f"({len(open_sizes)}): {_shorten_list(open_sizes)}"
+        )
     unknown = [name for name in sizes if name not in projection.symbols]
     if unknown:
         own = ", ".join(symbol for symbol in projection.symbols if symbol in met)
@@ -181,74 +190,6 @@ def _floor_bytes(graph: Graph, beforehand: Container[str]) -> int:
         name for node in graph.nodes if node.name not in beforehand for name in node.outputs
     }
     return sum(graph.values[name].bytes for name in {*read, *graph.outputs})
-
-
-def unknown_size_warnings(
-    graph: Graph, sizes: Mapping[str, int], measured: Mapping[str, int] | None = None
-) -> tuple[str, ...]:
-    """Returns a warning if an input has an unknown size for which no value is assumed.
-
-    The warning asks for the missing values. If the input looks like an image or a sequence, the
-    warning contains an example. If all sizes are known or assumed, the result is empty.
-
-    Args:
-        graph: the graph of the model.
-        sizes: assumed values of dynamic sizes.
-        measured: values of dynamic sizes in measurements; None if nothing is measured and unknown
-            sizes count as 1 in the estimate.
-    """
-    unknown: dict[str, list[str]] = {}
-    looks: list[str] = []
-    examples: dict[str, str] = {}
-    for name in graph.inputs:
-        value = graph.values[name]
-        symbols = [size for size in value.shape if isinstance(size, str) and size not in sizes]
-        symbols += ["one without a name"] * any(size == -1 for size in value.shape)
-        if symbols and value.shape != UNKNOWN_RANK:
-            unknown[name] = list(dict.fromkeys(symbols))
-            kind, sample = _example_sizes(value)
-            looks += [f"{name} looks like {kind}"] * bool(kind)
-            examples = {**sample, **examples}
-    if not unknown:
-        return ()
-    inputs = "; ".join(f"{name}: {', '.join(some)}" for name, some in unknown.items())
-    named = dict.fromkeys(size for some in unknown.values() for size in some if " " not in size)
-    wanted = ",".join(f"{size}={examples.get(size, '…')}" for size in named)
-    ask = f" Give them: --assume {wanted}." if named else ""
-    like = f" {', and '.join(looks)}." if looks and named else ""
-    if measured is None:
-        first = (
-            f"Sizes of inputs that are not known count as 1, and the estimate with them ({inputs})."
-        )
-    else:
-        told = ", ".join(f"{size} = {measured[size]}" for size in named if size in measured)
-        first = (
-            f"Sizes of inputs that are not known are small in the measurement ({told or inputs})."
-        )
-    return (first + like + ask,)
-
-
-IMAGE_SIDE, SEQUENCE_TOKENS = "224", "128"
-"""Examples of sizes in the request for `--assume`."""
-
-
-def _example_sizes(value: Value) -> tuple[str, dict[str, str]]:
-    """Returns a pair: ``an image`` or ``a sequence``, and an example of each unknown size.
-
-    If the input looks like neither, the pair is an empty string and an empty dict. An image has
-    four axes, one or three channels, and an unknown height or width. A sequence has integers in two
-    axes (words) or floats in three axes (vectors), and its second axis has an unknown size.
-    """
-    shape = value.shape
-    first = {str(shape[0]): "1"} if shape and isinstance(shape[0], str) else {}
-    if len(shape) == 4 and {1, 3}.intersection((shape[1], shape[3])):
-        sides = shape[2:4] if shape[1] in (1, 3) else shape[1:3]
-        symbols = {str(side): IMAGE_SIDE for side in sides if isinstance(side, str)}
-        return ("an image", first | symbols) if symbols else ("", {})
-    is_sequence = len(shape) == (2 if value.dtype.startswith("int") else 3)
-    if is_sequence and isinstance(shape[1], str):
-        return "a sequence", first | {shape[1]: SEQUENCE_TOKENS}
-    return "", {}
 
 
 def _shorten_list(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import onnx_ir as ir
 from ms_fusion import __version__
 from ms_fusion.cost import constant_foldable_nodes
 from ms_fusion.onnx.fuse import functions
+from ms_fusion.onnx.fuse.assumed_sizes import assume_sizes
 from ms_fusion.onnx.fuse.decisions import rejection_of
 from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult
 from ms_fusion.onnx.fuse.ledger_building import build_kernel_ledger, kernel_record, search_summary
@@ -34,7 +35,7 @@ from ms_fusion.onnx.fuse.verification import (
     is_within_tolerance,
 )
 from ms_fusion.progress import Milestone
-from ms_fusion.readers.onnx_graph import project, substitute_sizes
+from ms_fusion.readers.onnx_graph import project
 from ms_fusion.rewrite import Rule
 from tbe_impl.errors import InputError
 
@@ -77,7 +78,7 @@ def make_runtime_fuser(fusion_rules: str | Sequence[str | Rule]) -> Callable[...
                 made = apply_mapping(model, mapped)
                 found = compared.compare_fused(made)
         functions.mark(made, {}, __version__)
-        sized = substitute_sizes(projection.graph, task.sizes)
+        sized, known = assume_sizes(model, projection, task.sizes, task.native)
         worth, beforehand = (
             estimate_benefits(mapped, sized, task.device),
             constant_foldable_nodes(sized),
@@ -108,7 +109,7 @@ def make_runtime_fuser(fusion_rules: str | Sequence[str | Rule]) -> Callable[...
             worth,
             kernels,
             decided.rejected,
-            task.sizes,
+            known,
             projection,
             told,
         )

@@ -15,6 +15,7 @@ import onnx_ir as ir
 from ms_fusion.accuracy.worker_process import WorkerError
 from ms_fusion.graph import Graph, Value
 from ms_fusion.onnx.fuse.functions import FusedGroup, graph_of
+from ms_fusion.onnx.fuse.size_request import SYMBOL_SIZE, request_sizes
 from ms_fusion.onnx.kernels.group_kernel import SHAPED_BY_INPUT, GroupKernel
 from ms_fusion.onnx.native.child import NativeWorkers
 from ms_fusion.ops.call import numpy_dtype
@@ -50,11 +51,6 @@ The number is prime, so that the rows of such a tensor differ.
 """
 PIECE = 1 << 16
 """Number of elements that are compared at a time."""
-SYMBOL_SIZE = 3
-"""Value of an unknown size in verification runs.
-
-It is above 1, so that a wrong order of axes is detected.
-"""
 
 
 @dataclass(frozen=True)
@@ -303,7 +299,11 @@ class Comparison:
             size for value in values for size in value.shape if isinstance(size, str)
         )
         told = ",".join(f"{symbol}={self.sizes.get(symbol, SYMBOL_SIZE)}" for symbol in symbols)
-        return f"It was run with {told}; if it takes other sizes, assume those" if told else None
+        if not told:
+            return None
+        request = request_sizes(self.graph, self.sizes)
+        wanted = "" if request is None else f" {request.wanted}"
+        return f"It was run with {told}. Give sizes that the model takes: --assume{wanted}"
 
     def compare_fused(self, model: ir.Model, library: Path | None = None) -> tuple[Difference, ...]:
         """Returns the difference of each output from the original's output.

@@ -22,7 +22,7 @@ from ms_fusion.onnx.fuse.decisions import (
 from ms_fusion.onnx.fuse.equal_groups import signature
 from ms_fusion.onnx.fuse.ort import attention
 from ms_fusion.onnx.fuse.ort.equivalents import Equivalent, Site
-from ms_fusion.onnx.fuse.ort.operator_trials import TrialResult, run_trial, sizes_of
+from ms_fusion.onnx.fuse.ort.operator_trials import TrialResult, run_trial, trial_sizes
 from ms_fusion.onnx.fuse.ort.placement import replace_groups
 from ms_fusion.onnx.fuse.ort.table import EQUIVALENTS, UNMAPPED_RULES
 from ms_fusion.onnx.kernels.subgraphs import fused_node, is_convex, order_of
@@ -142,7 +142,7 @@ def decide(
     graph, decided = projection.graph, MappingDecision()
     known: dict[str, TrialResult] = {}
     taken: set[str] = set()
-    tried_sizes = sizes_of(projection, sizes)
+    tried_sizes = trial_sizes(model, projection, sizes, native)
     found = [one for one in equivalents if one.rule.kind in kinds]
     sites = [(one, match) for equivalent in found for one, match in find_sites(equivalent, graph)]
     version = model.opset_imports.get("", 0)

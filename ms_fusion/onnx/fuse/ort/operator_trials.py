@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from ms_fusion.accuracy.worker_process import WorkerError
 from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx.fuse.assumed_sizes import assume_sizes
 from ms_fusion.onnx.fuse.functions import FusedGroup, graph_of
 from ms_fusion.onnx.fuse.ort.equivalents import Site
 from ms_fusion.onnx.fuse.ort.placement import hold_weights, standalone_model
@@ -59,6 +60,17 @@ def sizes_of(projection: OnnxProjection, assumed: Mapping[str, int]) -> dict[str
     """Returns a value for each dynamic size: the assumed value, or else one of `SIZES`."""
     found = {symbol: SIZES[number % len(SIZES)] for number, symbol in enumerate(projection.symbols)}
     return {**found, **assumed}
+
+
+def trial_sizes(
+    model: ir.Model, projection: OnnxProjection, assumed: Mapping[str, int], native: NativeWorkers
+) -> dict[str, int]:
+    """Returns `sizes_of`, with the values that follow from the sizes of the inputs."""
+    found = sizes_of(projection, assumed)
+    shapes = (projection.graph.values[name].shape for name in projection.graph.inputs)
+    of_inputs = {size: found[size] for shape in shapes for size in shape if size in found}
+    _, known = assume_sizes(model, projection, {**of_inputs, **assumed}, native)
+    return {**found, **known}
 
 
 def run_trial(

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
+from ms_fusion.onnx.fuse.ort.operator_trials import trial_sizes
+from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.readers.onnx_file import open_model
+from ms_fusion.readers.onnx_graph import project
 from tests.cases import cases
 from tests.ms_fusion.onnx.fuse.models import Builder
 
@@ -26,7 +31,9 @@ CASES = {
 
 
 @cases("name", CASES)
-def test_computed_sizes_follow_from_assumed_ones(name: str, tmp_path: Path) -> None:
+def test_computed_sizes_follow_from_assumed_ones(
+    name: str, native: NativeWorkers, tmp_path: Path
+) -> None:
     b = Builder({"x": ("n", "t", D)})
     flat = CASES[name](b)
     source = b.save(
@@ -38,6 +45,14 @@ def test_computed_sizes_follow_from_assumed_ones(name: str, tmp_path: Path) -> N
     assert ledger.environment["saved bytes"] > 3 * 4 * N * T * D
     assert {"n is assumed to be 8", "t is assumed to be 64"} <= set(ledger.notes)
     assert not any("unk__" in note for note in ledger.notes), "a name that no model has"
+    for target in ("ort", "ort-kernels"):
+        told = auto_fuse(source, target=target, assume={"n": N, "t": T}, dry_run=True)
+        assert told.before.bytes_moved == ledger.before.bytes_moved
+    model = open_model(source)
+    native.infer_shapes(model)
+    projection = project(model)
+    sizes = trial_sizes(model, projection, {"n": N, "t": T}, native)
+    assert {sizes[symbol] for symbol in projection.symbols} == {N, T, N * T}
 
 
 def test_what_nobody_tells_is_one(tmp_path: Path) -> None:
@@ -48,11 +63,18 @@ def test_what_nobody_tells_is_one(tmp_path: Path) -> None:
     values = [value.shape for one in ledger.kernels for value in one.outputs]
     assert "n is assumed to be 1" in ledger.notes
     assert all(shape == (2, 3) for shape in values)
+    b = Builder({"x": ("n", D)})
+    found = [b.add("Cast", b.add("NonZero", one), to=1) for one in ("x", b.add("Relu", "x"))]
+    source = b.save(tmp_path / "model.onnx", *(b.add("Sigmoid", b.add("Tanh", y)) for y in found))
+    assert [note for note in auto_fuse(source, dry_run=True).notes if "unk__" in note] == [
+        "sizes that do not follow from those of the inputs are assumed to be 1 (2): unk__0, unk__1"
+    ]
 
 
-def test_sizes_without_a_name_can_be_assumed(tmp_path: Path) -> None:
-    b = Builder({"x": (None, D)})
+@cases("size", [None, -1, "?"], ids=repr)
+def test_sizes_without_a_name_can_be_assumed(size: Any, tmp_path: Path) -> None:
+    b = Builder({"x": (size, size, D)})
     source = b.save(tmp_path / "model.onnx", b.add("Sigmoid", b.add("Tanh", "x")))
-    ledger = auto_fuse(source, dry_run=True, assume={"x.0": 5})
-    assert [value.shape for one in ledger.kernels for value in one.outputs] == [(5, D)]
-    assert "x.0 is assumed to be 5" in ledger.notes
+    ledger = auto_fuse(source, dry_run=True, assume={"x.0": 5, "x.1": 7})
+    assert [value.shape for one in ledger.kernels for value in one.outputs] == [(5, 7, D)]
+    assert {"x.0 is assumed to be 5", "x.1 is assumed to be 7"} <= set(ledger.notes)

@@ -119,6 +119,7 @@ def test_bodies_are_fused(
     ledger = auto_fuse(source, output, target=target, verify=True)
     assert not [note for note in ledger.notes if "WRONG" in note]
     assert any(note.startswith(f"inside {kind} ") for note in ledger.notes)
+    assert ledger.before.bytes_moved >= ledger.environment["floor bytes"]
     inside = inner_operators(output)
     assert any(domain == "ms_fusion" for domain, _ in inside)
     assert not {op for _, op in inside} & {"Softmax", "Sigmoid", "Mul"}
