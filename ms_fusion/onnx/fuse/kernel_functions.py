@@ -105,7 +105,7 @@ def make_kernel_fuser(
                 fused = _fuse_groups(model, selection.chosen, outcome)
                 found = compared.compare_fused(fused)
         times = (
-            _time_kernels(task, selection.chosen, worth, outcome)
+            _time_kernels(task, selection.chosen, worth, outcome, known)
             if verify and task.device.name == "cpu"
             else {}
         )
@@ -155,10 +155,12 @@ def _time_kernels(
     chosen: Sequence[Candidate],
     worth: Mapping[Candidate, Benefit],
     outcome: Outcome,
+    sizes: Mapping[str, int],
 ) -> dict[str, tuple[float, float]]:
     """Times the kernels with the largest predicted savings on this machine's CPU.
 
-    A kernel is timed only if its operators can also be built separately in C.
+    A kernel is timed only if all its sizes are in `sizes`, and if its operators can also be built
+    separately in C.
 
     Returns:
         A dict from the name of a kernel to a pair of times in µs: the time of the separate
@@ -171,7 +173,7 @@ def _time_kernels(
     both = {}
     for number, (name, one) in enumerate(wanted):
         task.say(Step("timing", number + 1, len(wanted)))
-        rows = build_chains(outcome.kernels[one].node, task.sizes)
+        rows = build_chains(outcome.kernels[one].node, sizes)
         if rows is not None:
             both[name] = rows
     return _measure_sweeps(both)

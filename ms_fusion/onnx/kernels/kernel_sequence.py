@@ -32,7 +32,7 @@ def build_sequence(node: Node, sizes: Mapping[str, int], *, apart: bool = False)
 
     Args:
         node: the fused operator, which has a body.
-        sizes: values of dynamic sizes; all other dynamic sizes are 1.
+        sizes: values of dynamic sizes.
         apart: whether to build each operator separately, as without fusion. Operators that only
             change a shape then get no kernel.
 
@@ -40,6 +40,9 @@ def build_sequence(node: Node, sizes: Mapping[str, int], *, apart: bool = False)
         InputError: an operator, a dtype or a size cannot be lowered. The error names the operator
             or the value.
     """
+    for value in node.fused_body.values.values():
+        if any(isinstance(size, str) and size not in sizes for size in value.shape):
+            raise InputError("a size that is not known", place=value.name)
     body = rewrite_for_library(substitute_sizes(node.fused_body, sizes))
     steps, same = [], dict[str, str]()
     for graph in _single_operator_graphs(body, same) if apart else (body,):

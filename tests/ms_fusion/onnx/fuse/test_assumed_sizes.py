@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from ms_fusion.onnx.fuse import kernel_functions
 from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
 from ms_fusion.onnx.fuse.ort.operator_trials import trial_sizes
+from ms_fusion.onnx.fuse.timing import GroupChains
 from ms_fusion.onnx.native.child import NativeWorkers
 from ms_fusion.readers.onnx_file import open_model
 from ms_fusion.readers.onnx_graph import project
@@ -32,15 +36,26 @@ CASES = {
 
 @cases("name", CASES)
 def test_computed_sizes_follow_from_assumed_ones(
-    name: str, native: NativeWorkers, tmp_path: Path
+    name: str,
+    native: NativeWorkers,
+    tmp_path: Path,
+    timed: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    rows: list[GroupChains] = []
+    monkeypatch.setattr(
+        kernel_functions, "measure_chains", lambda row, _: rows.append(row) or (2.0, 1.0)
+    )
     b = Builder({"x": ("n", "t", D)})
     flat = CASES[name](b)
     source = b.save(
         tmp_path / "model.onnx", b.add("Sigmoid", b.add("Tanh", b.add("Mul", flat, flat)))
     )
-    ledger = auto_fuse(source, assume={"n": N, "t": T}, dry_run=True, fusion_rules="Cluster")
+    ledger = auto_fuse(
+        source, assume={"n": N, "t": T}, dry_run=True, fusion_rules="Cluster", verify=True
+    )
     (kernel,) = ledger.kernels
+    assert {size for row in rows for one in row.fused.outputs for size in one.shape} == {N * T, D}
     assert [value.shape for value in kernel.outputs] == [(N * T, D)]
     assert ledger.environment["saved bytes"] > 3 * 4 * N * T * D
     assert {"n is assumed to be 8", "t is assumed to be 64"} <= set(ledger.notes)
@@ -55,7 +70,7 @@ def test_computed_sizes_follow_from_assumed_ones(
     assert {sizes[symbol] for symbol in projection.symbols} == {N, T, N * T}
 
 
-def test_what_nobody_tells_is_one(tmp_path: Path) -> None:
+def test_what_nobody_tells_is_one(timed: None, tmp_path: Path) -> None:
     b = Builder({"x": ("n", "t", D)})
     flat = b.add("Reshape", "x", b.constant([-1, 3], "int64"))
     source = b.save(tmp_path / "model.onnx", b.add("Sigmoid", b.add("Tanh", flat)))
@@ -66,7 +81,9 @@ def test_what_nobody_tells_is_one(tmp_path: Path) -> None:
     b = Builder({"x": ("n", D)})
     found = [b.add("Cast", b.add("NonZero", one), to=1) for one in ("x", b.add("Relu", "x"))]
     source = b.save(tmp_path / "model.onnx", *(b.add("Sigmoid", b.add("Tanh", y)) for y in found))
-    assert [note for note in auto_fuse(source, dry_run=True).notes if "unk__" in note] == [
+    ledger = auto_fuse(source, dry_run=True, verify=True)
+    assert ledger.kernels and all(one.time_us is None for one in ledger.kernels), "not timed"
+    assert [note for note in ledger.notes if "unk__" in note] == [
         "sizes that do not follow from those of the inputs are assumed to be 1 (2): unk__0, unk__1"
     ]
 
