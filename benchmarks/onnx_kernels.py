@@ -37,8 +37,19 @@ PRODUCTS = ("Gemm", "MatMul", "Conv", "LSTM", "GRU", "RNN", "ConvTranspose", "Qu
 """Beginnings of the types of operators that bound the gain; ``FusedMatMul`` counts as a product."""
 UNKNOWN_SIZES = {2: 32, 3: 32, 4: 224}
 """Rank of an input → value of its unknown sizes behind the first axis, which is 1."""
-KNOWN_SIZES = {"silero_vad": {2: 576}, "rapidocr": {4: 64}, "rapidocr_onnxruntime": {4: 64}}
-"""Package → the same for its models."""
+LINE, DIRECTION = (1, 3, 48, 320), (1, 3, 48, 192)
+KNOWN_SIZES = {
+    "ch_PP-OCRv4_rec_infer": LINE,
+    "PP-OCRv6_rec_small": LINE,
+    "ch_ppocr_mobile_v2.0_cls_infer": DIRECTION,
+    "ch_ppocr_mobile_v2.0_cls_mobile": DIRECTION,
+    "320n": (1, 3, 320, 320),
+    "silero_vad": (1, 288),
+    "silero_vad_16k_op15": (1, 576),
+    "silero_vad_half": (1, 576),
+    "silero_vad_op18_ifless": (1, 576),
+}
+"""Name of a model → shape of its first input. Unknown sizes of its other inputs are 1."""
 
 Inputs = Mapping[str, np.ndarray]
 
@@ -93,14 +104,18 @@ def packaged_models(place: Path) -> Iterator[tuple[str, Path, Inputs, dict[str, 
         graph = project(model).graph
         sizes: dict[str, int] = {}
         inputs = {}
-        unknown = {**UNKNOWN_SIZES, **KNOWN_SIZES.get(path.parent.name, {})}
+        known = KNOWN_SIZES.get(path.stem)
         for name in graph.inputs:
             value = graph.values[name]
             if value.kind != "input":
                 continue
             for axis, size in enumerate(value.shape):
                 if isinstance(size, str):
-                    sizes.setdefault(size, unknown.get(len(value.shape), 1) if axis else 1)
+                    if known is None:
+                        assumed = UNKNOWN_SIZES.get(len(value.shape), 1) if axis else 1
+                    else:
+                        assumed = known[axis] if len(known) == len(value.shape) else 1
+                    sizes.setdefault(size, assumed)
             inputs[name] = sample(value, sizes)
         yield f"{path.parent.name}/{path.stem}", path, inputs, sizes
 
