@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from ms_fusion.graph import Graph, Value
@@ -42,12 +42,14 @@ def request_sizes(graph: Graph, sizes: Mapping[str, int]) -> SizeRequest | None:
     unknown: dict[str, tuple[str, ...]] = {}
     looks: list[str] = []
     examples: dict[str, str] = {}
-    for name in graph.inputs:
-        value = graph.values[name]
+    values = [graph.values[name] for name in graph.inputs]
+    batches = {value.shape[0] for value in values if value.shape}
+    for value in values:
+        name = value.name
         symbols = [size for size in value.shape if isinstance(size, str) and size not in sizes]
         if symbols and value.shape != UNKNOWN_RANK:
             unknown[name] = tuple(dict.fromkeys(symbols))
-            kind, sample = _example_sizes(value)
+            kind, sample = _example_sizes(value, batches)
             looks += [f"{name} looks like {kind}"] * bool(kind)
             examples = {**sample, **examples}
     if not unknown:
@@ -85,12 +87,13 @@ def unknown_size_warnings(
     return (f"{first}.{like} Give them: --assume {request.wanted}.",)
 
 
-def _example_sizes(value: Value) -> tuple[str, dict[str, str]]:
+def _example_sizes(value: Value, batches: Container[int | str]) -> tuple[str, dict[str, str]]:
     """Returns a pair: ``an image`` or ``a sequence``, and an example of each unknown size.
 
     If the input looks like neither, the pair is an empty string and an empty dict. An image has
     four axes, one or three channels, and an unknown height or width. A sequence has integers in two
-    axes (words) or floats in three axes (vectors), and its second axis has an unknown size.
+    axes (words) or floats in three axes (vectors), and its second axis has an unknown size, which is not the size of
+    the first axis of an input (`batches`).
     """
     shape = value.shape
     first = {str(shape[0]): "1"} if shape and isinstance(shape[0], str) else {}
@@ -99,6 +102,6 @@ def _example_sizes(value: Value) -> tuple[str, dict[str, str]]:
         symbols = {str(side): IMAGE_SIDE for side in sides if isinstance(side, str)}
         return ("an image", first | symbols) if symbols else ("", {})
     is_sequence = len(shape) == (2 if value.dtype.startswith("int") else 3)
-    if is_sequence and isinstance(shape[1], str):
+    if is_sequence and isinstance(shape[1], str) and shape[1] not in batches:
         return "a sequence", first | {shape[1]: SEQUENCE_TOKENS}
     return "", {}

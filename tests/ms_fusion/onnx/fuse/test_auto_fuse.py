@@ -519,12 +519,15 @@ def test_old_versions_have_no_constants_of_whole_numbers(
 
 
 def test_sizes_that_the_model_does_not_take_are_told(tmp_path: Path) -> None:
-    b = Builder({"x": ("n", "t")})
-    source = b.save(tmp_path / "net.onnx", b.add("Add", "x", b.constant([1, 2, 3, 4], "float32")))
-    with pytest.raises(
-        InputError, match=r"It was run with n=5,t=3\. Give sizes that the model takes: --assume t=…"
+    b = Builder({"x": ("n", "t"), "state": (2, "n", 8)})
+    added = b.add("Add", "x", b.constant([1, 2, 3, 4], "float32"))
+    source = b.save(tmp_path / "net.onnx", added, b.add("Relu", "state"))
+    for assume, message in (
+        ({"n": 5}, r"run with n=5,t=3\. Give sizes that the model takes: --assume t=…"),
+        ({}, r"run with n=3,t=3\. Give sizes that the model takes: --assume n=…,t=…"),
     ):
-        auto_fuse(source, dry_run=True, verify=True, assume={"n": 5})
+        with pytest.raises(InputError, match=message):
+            auto_fuse(source, dry_run=True, verify=True, assume=assume)
     assert auto_fuse(source, dry_run=True, verify=True, assume={"t": 4}).output_max_abs == 0
 
 
