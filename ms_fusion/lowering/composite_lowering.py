@@ -111,9 +111,9 @@ def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:
     readers = graph.consumers.get(node.outputs[0], ())
     return (
         node.op == "Div"
-        and all(numpy_dtype(value.dtype).kind in "biu" for value in graph.inputs_of(node))
         and node.outputs[0] not in graph.outputs
         and all(one.op == "Cast" for one in readers)
+        and all(numpy_dtype(value.dtype).kind in "biu" for value in graph.inputs_of(node))
     )
 
 
