@@ -154,6 +154,9 @@ def auto_fuse(
         task = FusionRequest(
             source, model, cleaned, LEVELS[opt_level], target_device, sizes, defaults, native, say
         )
+        if target != "any" and unknown:
+            say("running the model")
+            _require_known_sizes(task)
         say("looking for fusions")
         task, bodies = _fuse_bodies(fuse, task, verify=verify)
         done = add_bodies(fuse(task, verify=verify), bodies)
@@ -186,6 +189,16 @@ def auto_fuse(
     if report is not None:
         ledger.to_html(report)
     return ledger
+
+
+def _require_known_sizes(task: FusionRequest) -> None:
+    """Runs the original model with small values of the sizes that are neither known nor assumed.
+
+    Raises:
+        InputError: the model does not take these sizes. The message asks for others.
+    """
+    graph = project(task.model).graph
+    _ = Comparison(task.source, graph, task.sizes, task.defaults, task.native).original_outputs
 
 
 def _fuse_bodies(

@@ -526,8 +526,9 @@ def test_sizes_that_the_model_does_not_take_are_told(tmp_path: Path) -> None:
         ({"n": 5}, r"run with n=5,t=3\. Give sizes that the model takes: --assume t=…"),
         ({}, r"run with n=3,t=3\. Give sizes that the model takes: --assume n=…,t=…"),
     ):
-        with pytest.raises(InputError, match=message):
-            auto_fuse(source, dry_run=True, verify=True, assume=assume)
+        for options in ({"verify": True}, {"target": "ort"}, {"target": "ort-kernels"}):
+            with pytest.raises(InputError, match=message):
+                auto_fuse(source, dry_run=True, assume=assume, **options)
     assert auto_fuse(source, dry_run=True, verify=True, assume={"t": 4}).output_max_abs == 0
 
 
