@@ -298,7 +298,9 @@ class GraphKernelFlags:
         "Wait after each launch and print what failed (GPU).", "bool", default=False
     )
     path: str | None = _flag(
-        "JSON file with the flags; every other flag is then ignored.", "str", default=""
+        "JSON file with the flags, each value as a string; every other flag is then ignored.",
+        "str",
+        default="",
     )
 
     def __post_init__(self) -> None:
