@@ -9,12 +9,14 @@
 #define MS_FUSION_ATTENTION_H
 
 #include <stddef.h>
+#include <stdlib.h>
 #include "block_product.h"
 #include "lane_transpose.h"
 #include "thread_pool.h"
 #include "vector_math.h"
 
-enum { ATTENTION_VECTORS = PRODUCT_VECTORS, ATTENTION_ROWS = 12, ATTENTION_KEYS = 96, ATTENTION_HEAD_MAX = 256 };
+/* ATTENTION_KEYS is the largest number of keys of a tile. */
+enum { ATTENTION_VECTORS = PRODUCT_VECTORS, ATTENTION_KEYS = 112, ATTENTION_HEAD_MAX = 256 };
 #define ATTENTION_BLOCK (ATTENTION_VECTORS * LANES)
 
 /* A tensor of (batch, heads, tokens, size) with its distances in elements; size is contiguous. */
@@ -23,10 +25,17 @@ struct head_layout {
   int64_t batch, head, token;
 };
 
+/* The part of a mask that a tile needs: the keys from `first` to `kept`. Before, all values are 0;
+ * behind, all are -inf. */
+struct mask_range {
+  int64_t first, kept;
+};
+
 struct attention {
   struct head_layout q, k, v;
   struct head_layout mask; /* `token` is the distance of queries; no mask if `data` is NULL */
   int64_t mask_key;        /* distance of keys: 1, or 0 if all keys share a value */
+  struct mask_range *ranges; /* for each mask, block of queries and tile of keys */
   float *result;
   int64_t result_batch, result_head, result_token;
   /* Added to the queries and values of all heads; NULL if nothing is. A bias of the keys adds the
@@ -41,9 +50,10 @@ INLINED void score_rows(float *scores, const float *keys, int64_t token, const f
                         const int vectors) {
   f32v sums[PRODUCT_ROWS_MAX][PRODUCT_VECTORS] = {0};
   multiply_block(sums, keys, token, 1, queries, ATTENTION_BLOCK, size, rows, vectors);
-#pragma GCC unroll 12
+  __asm__("" : "+r"(scores)); /* the addresses are computed behind the loop */
+#pragma GCC unroll 14
   for (int row = 0; row < rows; row++)
-#pragma GCC unroll 4
+#pragma GCC unroll 2
     for (int i = 0; i < vectors; i++) f32_store(scores + row * ATTENTION_BLOCK + i * LANES, sums[row][i]);
 }
 
@@ -52,26 +62,39 @@ INLINED void add_values(float *result, const f32v *decay, const float *values, i
                         int64_t keys, const int rows, const int vectors) {
   f32v sums[PRODUCT_ROWS_MAX][PRODUCT_VECTORS] = {0};
   multiply_block(sums, values, 1, token, weights, ATTENTION_BLOCK, keys, rows, vectors);
-#pragma GCC unroll 12
+  __asm__("" : "+r"(result));
+#pragma GCC unroll 14
   for (int row = 0; row < rows; row++)
-#pragma GCC unroll 4
+#pragma GCC unroll 2
     for (int i = 0; i < vectors; i++) {
       float *place = result + row * ATTENTION_BLOCK + i * LANES;
       f32_store(place, f32_fma(f32_load(place), decay[i], sums[row][i]));
     }
 }
 
-/* Calls with a constant number of rows: all full blocks, then the rest. */
-#define IN_BLOCKS(count, call)                                \
-  do {                                                        \
-    int64_t row = 0;                                          \
-    for (; row + ATTENTION_ROWS <= (count); row += ATTENTION_ROWS) call(ATTENTION_ROWS); \
-    if ((count) - row >= 4) {                                 \
-      call(4);                                                \
-      row += 4;                                               \
-    }                                                         \
-    for (; row < (count); row++) call(1);                     \
-  } while (0)
+/* One function for each number of rows and of vectors. */
+typedef void score_tile(float *, const float *, int64_t, const float *, int64_t);
+typedef void value_tile(float *, const f32v *, const float *, int64_t, const float *, int64_t);
+#define TILES(rows, vectors)                                                                                        \
+  static __attribute__((noinline)) void score_tile_##rows##_##vectors(float *scores, const float *keys,             \
+                                                                      int64_t token, const float *queries,          \
+                                                                      int64_t size) {                               \
+    score_rows(scores, keys, token, queries, size, rows, vectors);                                                  \
+  }                                                                                                                 \
+  static __attribute__((noinline)) void value_tile_##rows##_##vectors(float *result, const f32v *decay,             \
+                                                                      const float *values, int64_t token,           \
+                                                                      const float *weights, int64_t keys) {         \
+    add_values(result, decay, values, token, weights, keys, rows, vectors);                                         \
+  }
+EACH_ROWS(TILES, 1)
+EACH_ROWS(TILES, 2)
+#undef TILES
+#define SCORE_NAME(rows, vectors) score_tile_##rows##_##vectors,
+#define VALUE_NAME(rows, vectors) value_tile_##rows##_##vectors,
+static score_tile *const score_tiles[][PRODUCT_ROWS] = {{EACH_ROWS(SCORE_NAME, 1)}, {EACH_ROWS(SCORE_NAME, 2)}};
+static value_tile *const value_tiles[][PRODUCT_ROWS] = {{EACH_ROWS(VALUE_NAME, 1)}, {EACH_ROWS(VALUE_NAME, 2)}};
+#undef SCORE_NAME
+#undef VALUE_NAME
 
 static const float no_bias[ATTENTION_HEAD_MAX];
 
@@ -122,40 +145,39 @@ INLINED void turn_result(float *to, const float *bias, int64_t token, const floa
   }
 }
 
-/* Returns the number of keys up to the last one whose value is not -inf. */
-INLINED int64_t count_kept(const float *row, int64_t keys) {
-  for (; keys >= LANES; keys -= LANES)
-    if (i32_any(f32_load(row + keys - LANES) != -__builtin_inff())) break;
-  while (keys && row[keys - 1] == -__builtin_inff()) keys--;
-  return keys;
-}
-
-INLINED int is_zero(const float *row, int64_t keys) {
-  int64_t key = 0;
-  for (; key + LANES <= keys; key += LANES)
-    if (i32_any(f32_load(row + key) != 0.0f)) return 0;
-  for (; key < keys; key++)
-    if (row[key] != 0) return 0;
-  return 1;
-}
-
-/* Copies mask[query][key] to the tile [key][query], unless all values are 0; `is_copied` receives
- * whether it does. Returns the number of keys that count: those behind are -inf for every query. */
-static int64_t read_mask(float *tile, const float *mask, int64_t token, int64_t key_distance, int64_t keys,
-                         int64_t queries, int *is_copied) {
-  int64_t kept = 0;
-  int zeros = 1;
+/* Returns for each lane a number that is not 0 if one of the queries has a value there that is not
+ * -inf (`of_infinity`), or not 0. `row` points to LANES adjacent keys, of which `keys` exist. */
+INLINED i32v find_other_values(const float *row, int64_t token, int64_t keys, int64_t queries, const int of_infinity) {
+  i32v found = (i32v){0};
   for (int64_t query = 0; query < queries; query++) {
-    const float *row = mask + query * token;
-    const int64_t own = key_distance ? count_kept(row, keys) : *row == -__builtin_inff() ? 0 : keys;
-    kept = own > kept ? own : kept;
-    zeros = zeros && is_zero(row, key_distance ? keys : 1);
+    f32v values = f32_splat(of_infinity ? -__builtin_inff() : 0);
+    if (keys >= LANES) values = f32_load(row + query * token);
+    else __builtin_memcpy(&values, row + query * token, sizeof(float) * (size_t)keys);
+    found |= of_infinity ? values != -__builtin_inff() : values != 0.0f;
   }
-  *is_copied = !zeros;
-  if (zeros) return kept;
-  int64_t whole = key_distance == 1 ? kept - kept % LANES : 0;
+  return found;
+}
+
+INLINED struct mask_range find_mask_range(const float *mask, int64_t token, int64_t keys, int64_t queries) {
+  struct mask_range range = {0, 0};
+  for (int64_t begin = (keys - 1) / LANES * LANES; begin >= 0 && !range.kept; begin -= LANES) {
+    const i32v found = find_other_values(mask + begin, token, keys - begin, queries, 1);
+    if (!i32_any(found)) continue;
+    for (int lane = 0; lane < LANES; lane++)
+      if (found[lane]) range.kept = begin + lane + 1;
+  }
+  while (range.first < range.kept && !i32_any(find_other_values(mask + range.first, token, range.kept - range.first, queries, 0)))
+    range.first += LANES;
+  if (range.first > range.kept) range.first = range.kept;
+  return range;
+}
+
+/* Copies the values of a range from mask[query][key] to the tile [key][query]. */
+static void read_mask(float *tile, const float *mask, int64_t token, int64_t key_distance, struct mask_range range,
+                      int64_t queries) {
+  const int64_t whole = key_distance ? range.kept - (range.kept - range.first) % LANES : range.first;
   for (int64_t first = 0; first < queries; first += LANES)
-    for (int64_t key = 0; key < whole; key += LANES) {
+    for (int64_t key = range.first; key < whole; key += LANES) {
       f32v rows[LANES];
 #pragma GCC unroll 16
       for (int row = 0; row < LANES; row++)
@@ -165,9 +187,43 @@ static int64_t read_mask(float *tile, const float *mask, int64_t token, int64_t 
       for (int row = 0; row < LANES; row++) f32_store(tile + (key + row) * ATTENTION_BLOCK + first, rows[row]);
     }
   for (int64_t query = 0; query < queries; query++)
-    for (int64_t key = whole; key < kept; key++)
+    for (int64_t key = whole; key < range.kept; key++)
       tile[key * ATTENTION_BLOCK + query] = mask[query * token + key * key_distance];
-  return kept;
+}
+
+static inline int64_t count_blocks(const struct attention *a) { return (a->queries + ATTENTION_BLOCK - 1) / ATTENTION_BLOCK; }
+
+static inline int64_t count_tiles(const struct attention *a) { return (a->keys + ATTENTION_KEYS - 1) / ATTENTION_KEYS; }
+
+/* The first key of a tile: a multiple of LANES, so that rows of masks are read by whole cache lines. */
+static inline int64_t first_key(const struct attention *a, int64_t tile) {
+  const int64_t tiles = count_tiles(a);
+  return tile == tiles ? a->keys : a->keys * tile / tiles / LANES * LANES;
+}
+
+static inline int64_t queries_of_block(const struct attention *a, int64_t block) {
+  const int64_t left = a->queries - block * ATTENTION_BLOCK;
+  return left < ATTENTION_BLOCK ? left : ATTENTION_BLOCK;
+}
+
+static inline struct mask_range *ranges_of(const struct attention *a, int64_t batch, int64_t head, int64_t block) {
+  const int64_t heads = a->mask.head ? a->heads : 1, mask = (a->mask.batch ? batch * heads : 0) + (a->mask.head ? head : 0);
+  return a->ranges + (mask * count_blocks(a) + block) * count_tiles(a);
+}
+
+/* Finds the ranges of one block of queries of one mask. */
+static void find_ranges_task(void *work, int number, int count) {
+  const struct attention *a = work;
+  (void)count;
+  const int64_t blocks = count_blocks(a), block = number % blocks, heads = a->mask.head ? a->heads : 1;
+  const int64_t head = number / blocks % heads, batch = number / blocks / heads;
+  const float *mask = a->mask.data + batch * a->mask.batch + head * a->mask.head + block * ATTENTION_BLOCK * a->mask.token;
+  struct mask_range *ranges = ranges_of(a, batch, head, block);
+  for (int64_t tile = 0; tile < count_tiles(a); tile++) {
+    const int64_t begin = first_key(a, tile), keys = first_key(a, tile + 1) - begin;
+    ranges[tile] = a->mask_key ? find_mask_range(mask + begin, a->mask.token, keys, queries_of_block(a, block))
+                               : (struct mask_range){0, keys};
+  }
 }
 
 INLINED void attend_block(const struct attention *a, int64_t batch, int64_t head, int64_t first, int64_t queries,
@@ -190,27 +246,33 @@ INLINED void attend_block(const struct attention *a, int64_t batch, int64_t head
     for (int i = 0; i < vectors; i++) f32_store(result + element * ATTENTION_BLOCK + i * LANES, f32_splat(0));
 #pragma GCC unroll 4
   for (int i = 0; i < vectors; i++) largest[i] = f32_splat(-__builtin_inff()), sum[i] = f32_splat(0);
-  for (int64_t begin = 0; begin < a->keys; begin += ATTENTION_KEYS) {
-    int64_t keys = a->keys - begin < ATTENTION_KEYS ? a->keys - begin : ATTENTION_KEYS;
+  for (int64_t tile = 0; tile < count_tiles(a); tile++) {
+    const int64_t begin = first_key(a, tile);
+    int64_t keys = first_key(a, tile + 1) - begin;
     const float *shared = mask && !a->mask.token ? mask : NULL;
-    int each = 0;
-    if (mask && !shared)
-      keys = read_mask(masked, mask + begin * a->mask_key, a->mask.token, a->mask_key, keys, queries, &each);
+    int64_t first_masked = keys;
+    if (mask && !shared) {
+      const struct mask_range range = ranges_of(a, batch, head, first / ATTENTION_BLOCK)[tile];
+      read_mask(masked, mask + begin * a->mask_key, a->mask.token, a->mask_key, range, queries);
+      first_masked = range.first, keys = range.kept;
+    }
     if (!keys) continue;
-#define SCORE(rows) \
-  score_rows(scores + row * ATTENTION_BLOCK, k + (begin + row) * a->k.token, a->k.token, turned, a->size, rows, vectors)
-    IN_BLOCKS(keys, SCORE);
+    for (int64_t block = 0, blocks = blocks_of_rows(keys); block < blocks; block++) {
+      const int64_t row = keys * block / blocks, rows = keys * (block + 1) / blocks - row;
+      score_tiles[vectors - 1][rows - 1](scores + row * ATTENTION_BLOCK, k + (begin + row) * a->k.token, a->k.token, turned, a->size);
+    }
     f32v top[ATTENTION_VECTORS], base[ATTENTION_VECTORS];
 #pragma GCC unroll 4
     for (int i = 0; i < vectors; i++) top[i] = largest[i];
     for (int64_t key = 0; key < keys; key++) {
       const f32v common = f32_splat(shared ? shared[(begin + key) * a->mask_key] : 0);
+      const int is_masked = key >= first_masked;
 #pragma GCC unroll 4
       for (int i = 0; i < vectors; i++) {
         float *place = scores + key * ATTENTION_BLOCK + i * LANES;
         f32v score = f32_load(place);
-        if (shared || each) {
-          score += each ? f32_load(masked + key * ATTENTION_BLOCK + i * LANES) : common;
+        if (shared || is_masked) {
+          score += is_masked ? f32_load(masked + key * ATTENTION_BLOCK + i * LANES) : common;
           f32_store(place, score);
         }
         top[i] = f32_above(score, top[i]);
@@ -232,16 +294,15 @@ INLINED void attend_block(const struct attention *a, int64_t batch, int64_t head
         sum[i] += weight;
         f32_store(place, weight);
       }
-#define ADD(rows) add_values(result + row * ATTENTION_BLOCK, decay, v + begin * a->v.token + row, a->v.token, scores, keys, rows, vectors)
-    IN_BLOCKS(a->value_size, ADD);
+    for (int64_t block = 0, blocks = blocks_of_rows(a->value_size); block < blocks; block++) {
+      const int64_t row = a->value_size * block / blocks, rows = a->value_size * (block + 1) / blocks - row;
+      value_tiles[vectors - 1][rows - 1](result + row * ATTENTION_BLOCK, decay, v + begin * a->v.token + row, a->v.token, scores, keys);
+    }
   }
   float *to = a->result + batch * a->result_batch + head * a->result_head + first * a->result_token;
   turn_result(to, v_bias, a->result_token, result, sum, a->value_size, queries, vectors);
 }
-#undef SCORE
-#undef ADD
 
-/* One function for each number of vectors keeps the sums of a block in registers. */
 #define ATTEND(n)                                                                                               \
   static __attribute__((noinline)) void attend_##n(const struct attention *a, int64_t batch, int64_t head,      \
                                                    int64_t first, int64_t queries) {                            \
@@ -250,20 +311,27 @@ INLINED void attend_block(const struct attention *a, int64_t batch, int64_t head
 ATTEND(1) ATTEND(2)
 #undef ATTEND
 
-static inline int64_t count_blocks(const struct attention *a) { return (a->queries + ATTENTION_BLOCK - 1) / ATTENTION_BLOCK; }
-
 static void attend_task(void *work, int number, int count) {
   const struct attention *a = work;
   (void)count;
   const int64_t blocks = count_blocks(a), block = number % blocks, head = number / blocks % a->heads;
-  const int64_t first = block * ATTENTION_BLOCK, left = a->queries - first;
-  const int64_t queries = left < ATTENTION_BLOCK ? left : ATTENTION_BLOCK;
+  const int64_t queries = queries_of_block(a, block);
   void (*const attend[])(const struct attention *, int64_t, int64_t, int64_t, int64_t) = {attend_1, attend_2};
-  attend[(queries + LANES - 1) / LANES - 1](a, number / blocks / a->heads, head, first, queries);
+  attend[(queries + LANES - 1) / LANES - 1](a, number / blocks / a->heads, head, block * ATTENTION_BLOCK, queries);
 }
 
-static inline void attend(const struct attention *a, int64_t threads) {
-  share(attend_task, (void *)a, threads, a->batches * a->heads * count_blocks(a));
+/* Returns 0, or 1 when out of memory. */
+static inline int attend(struct attention *a, int64_t threads) {
+  const int64_t blocks = count_blocks(a);
+  if (a->mask.data && a->mask.token) {
+    const int64_t masks = (a->mask.batch ? a->batches : 1) * (a->mask.head ? a->heads : 1);
+    a->ranges = malloc(sizeof *a->ranges * (size_t)(masks * blocks * count_tiles(a)));
+    if (!a->ranges) return 1;
+    share(find_ranges_task, a, threads, masks * blocks);
+  }
+  share(attend_task, a, threads, a->batches * a->heads * blocks);
+  free(a->ranges);
+  return 0;
 }
 
 #endif

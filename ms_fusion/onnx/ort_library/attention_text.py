@@ -175,8 +175,7 @@ class AttentionKernel:
             "a.queries = queries, a.keys = keys;",
             f"a.size = {self.size}, a.value_size = {self.value_size};",
             f"a.scale = {self.scale!r}f;",
-            "attend(&a, threads);",
-            "return 0;",
+            "return attend(&a, threads);",
         ]
         return lines
 

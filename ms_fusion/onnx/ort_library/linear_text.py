@@ -11,8 +11,8 @@ from ms_fusion.onnx.ort_library.operator_text import ELEMENT_TYPES, OperatorText
 
 PANEL = 32
 """Columns of a panel of packed weights, ``LINEAR_PANEL`` of ``linear.h``."""
-LAST_PANELS = (0, 8, 16, PANEL)
-"""Columns of the last panel behind the whole panels, as ``packed_columns`` computes them."""
+LAST_COLUMNS = (0, 8, 16, PANEL)
+"""Columns behind the whole panels, as ``packed_columns`` computes them."""
 ACTIVATIONS = {
     "": "",
     "relu": "f32_relu(v)",
@@ -60,7 +60,7 @@ class LinearKernel:
         residual = "all[3]" if self.has_residual else "0"
         run = [
             f"struct linear l = {{all[0], all[1], all[2], {residual}, "
-            f"all[{3 + self.has_residual}], sizes[0], sizes[1], sizes[2], 1}};",
+            f"all[{3 + self.has_residual}], sizes[0], sizes[1], sizes[2], 0, 0}};",
             "multiply_linear(&l, threads);",
             "return 0;",
         ]
@@ -76,14 +76,17 @@ class LinearKernel:
 def pack_weights(weights: np.ndarray) -> np.ndarray:
     """Returns weights of shape (depth, columns) in the order in which ``linear.h`` reads them.
 
-    The columns are divided into panels of `PANEL`; the rows of a panel follow each other. The last
-    panel has the least number of columns in `LAST_PANELS` that is enough; missing columns are 0.
-    The result is a vector.
+    The columns are divided into panels of `PANEL`; the rows of a panel follow each other. The
+    columns behind the whole panels are filled up with zeros to the least number in `LAST_COLUMNS`
+    that is enough. They are a panel of their own; 8 columns are part of the last whole panel
+    instead, if there is one. The result is a vector.
     """
     depth, columns = weights.shape
     left = columns % PANEL
-    packed = columns - left + next(width for width in LAST_PANELS if width >= left)
-    whole = np.zeros((depth, packed), weights.dtype)
+    last = next(width for width in LAST_COLUMNS if width >= left)
+    whole = np.zeros((depth, columns - left + last), weights.dtype)
     whole[:, :columns] = weights
-    bounds = range(0, packed, PANEL)
-    return np.concatenate([whole[:, start : start + PANEL].ravel() for start in bounds])
+    bounds = [*range(PANEL, columns, PANEL)]
+    if last == LAST_COLUMNS[1] and bounds:
+        bounds.pop()
+    return np.concatenate([part.ravel() for part in np.split(whole, bounds, axis=1)])

@@ -54,12 +54,12 @@ static void run_part_of_task(void *data, size_t number) {
   task->part(task->work, (int)number, task->count);
 }
 
-/* Runs the parts of a nest on the threads of the session. */
+/* Runs the parts of a nest on the threads of the session, each part on the first thread that is free. */
 void tbe_impl_share(part_of_work *part, void *work, int threads, int count) {
   (void)threads;
   struct shared_task task = {part, work, count};
   if (session_context) {
-    OrtStatus *failed = parallel_for(session_api)(session_context, run_part_of_task, (size_t)count, 0, &task);
+    OrtStatus *failed = parallel_for(session_api)(session_context, run_part_of_task, (size_t)count, (size_t)count, &task);
     if (!failed) return;
     release_status(session_api)(failed);
   }

@@ -30,8 +30,9 @@ SIZES = [
     (0, 4, 5),
     (1, 600, 300),
     (2, 5, 64),
+    (150, 40, 40),
 ]
-"""(rows, depth, columns): one row, tails of blocks and panels, aliased rows, several passes."""
+"""(rows, depth, columns): one row, tails of blocks and panels, aliased rows, several passes, tasks."""
 
 
 @cases(
