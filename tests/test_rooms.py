@@ -125,6 +125,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/onnx/canonicalization/model_edits.py",
     "ms_fusion/onnx/canonicalization/global_pools.py",
     "ms_fusion/onnx/canonicalization/signs.py",
+    "ms_fusion/onnx/canonicalization/transposes.py",
     "ms_fusion/onnx/canonicalization/exported_attention.py",
     "ms_fusion/onnx/canonicalization/reshapes.py",
     "ms_fusion/onnx/canonicalization/shared_products.py",

@@ -20,6 +20,7 @@ from ms_fusion.accuracy.worker_process import WorkerError
 from ms_fusion.cost import constant_foldable_nodes
 from ms_fusion.graph import Graph
 from ms_fusion.ledger import Ledger, RejectedCandidate
+from ms_fusion.onnx.canonicalization.transposes import sink_transposes, transposed_elements
 from ms_fusion.onnx.fuse import functions
 from ms_fusion.onnx.fuse.assumed_sizes import assume_sizes
 from ms_fusion.onnx.fuse.decisions import choose_rules, rejection_of
@@ -104,6 +105,7 @@ def make_operator_fuser(fusion_rules: str | Sequence[str | Rule]) -> Callable[..
     rules, searches = choose_rules(fusion_rules)
 
     def fuse(task: FusionRequest, *, verify: bool) -> FusionResult:
+        task = replace(task, model=_with_late_transposes(task.model))
         projection = project(task.model)
         wanted = {rule.name for rule in rules}
         equivalents = [one for one in EQUIVALENTS if one.rule.name in wanted or searches]
@@ -128,6 +130,13 @@ def make_operator_fuser(fusion_rules: str | Sequence[str | Rule]) -> Callable[..
         return FusionResult(made, ledger, found=found, operators=decided.used, times=times)
 
     return fuse
+
+
+def _with_late_transposes(model: ir.Model) -> ir.Model:
+    """Returns the model with Transposes behind sums, or as it is if they then move more elements."""
+    made = model.clone()
+    sink_transposes(made)
+    return made if transposed_elements(made) <= transposed_elements(model) else model
 
 
 def decide(

@@ -1,7 +1,8 @@
 /* Layer norm over the channels of a depthwise convolution, in float32.
  *
- * The image is (batch, channels, height, width), the result (batch, height, width, channels). The
- * convolution has a square kernel of odd size, stride 1, and padding that keeps the size.
+ * The image is (batch, channels, height, width) or (batch, height, width, channels), the result
+ * (batch, height, width, channels). The convolution has a square kernel of odd size, stride 1, and
+ * padding that keeps the size.
  *
  * A block of LANES channels is copied to a padded image with these channels innermost. Each lane of
  * a vector is a channel; the sums of DEPTHWISE_BLOCK adjacent pixels stay in registers.
@@ -29,6 +30,7 @@ struct depthwise_norm {
   float *padded; /* one padded image for each part */
   int64_t batch, channels, height, width, parts;
   float epsilon;
+  int is_channels_last; /* whether x is (batch, height, width, channels) */
 };
 
 #define INLINED_STEP static inline __attribute__((always_inline))
@@ -47,7 +49,19 @@ static inline int64_t padded_elements(const struct depthwise_norm *d) {
   return (d->height + 2 * DEPTHWISE_BORDER) * padded_width(d) * LANES;
 }
 
-/* Copies `channels` channels into the inside of a padded image. */
+/* Copies `channels` channels into the inside of a padded image; x has the channels last. The lanes
+ * behind them keep what they are, since their sums are not stored. */
+static void pad_last_channels(float *padded, const float *x, const struct depthwise_norm *d, int64_t channels) {
+  const int64_t row = padded_width(d) * LANES;
+  float *start = padded + DEPTHWISE_BORDER * (row + LANES);
+  for (int64_t line = 0; line < d->height; line++, start += row)
+    for (int64_t column = 0; column < d->width; column++, x += d->channels) {
+      if (channels == LANES) f32_store(start + column * LANES, f32_load(x));
+      else memcpy(start + column * LANES, x, sizeof(float) * (size_t)channels);
+    }
+}
+
+/* The same for x with the channels first. */
 static void pad_channels(float *padded, const float *x, const struct depthwise_norm *d, int64_t channels) {
   const int64_t pixels = d->height * d->width, row = padded_width(d) * LANES;
   float *start = padded + DEPTHWISE_BORDER * (row + LANES);
@@ -121,7 +135,8 @@ static void depthwise_task(void *work, int number, int count) {
     const float *weight = d->weight + first;
     float bias[LANES] = {0};
     memcpy(bias, d->bias + first, sizeof(float) * (size_t)channels);
-    pad_channels(padded, d->x + (image * d->channels + first) * pixels, d, channels);
+    if (d->is_channels_last) pad_last_channels(padded, d->x + image * pixels * d->channels + first, d, channels);
+    else pad_channels(padded, d->x + (image * d->channels + first) * pixels, d, channels);
     for (int64_t row = 0; row < d->height; row++) {
       float *y = d->y + (image * pixels + row * d->width) * d->channels + first;
       const float *from = padded + row * padded_width(d) * LANES;

@@ -19,34 +19,39 @@ _CHANNELS = 16
 class DepthwiseNormKernel:
     """Kernel of the layer norm over the channels of a depthwise convolution, for float32 tensors.
 
-    The inputs of the operator are the image (batch, channels, height, width), the weights as
-    `pack_depthwise_weights` returns them, and vectors with an element for each channel: the bias,
-    the scale and the shift. The result is (batch, height, width, channels).
+    The inputs of the operator are the image, the weights as `pack_depthwise_weights` returns them,
+    and vectors with an element for each channel: the bias, the scale and the shift. The result is
+    (batch, height, width, channels).
 
     Attributes:
         size: height and width of the convolution's kernel, one of `SIZES`. The stride is 1; the
             padding keeps the size of the image.
         epsilon: addend of the variance.
+        is_channels_last: whether the image is (batch, height, width, channels). Otherwise it is
+            (batch, channels, height, width).
     """
 
     size: int
     epsilon: float
+    is_channels_last: bool = False
 
     def write(self) -> OperatorText:
         """Returns the operator. Equal descriptions get equal names."""
         name = f"DepthwiseNorm_{hashlib.sha256(repr(self).encode()).hexdigest()[:12]}"
+        channels, height, width = (3, 1, 2) if self.is_channels_last else (1, 2, 3)
         sizes = [
-            "const int64_t channels = given[1];",
+            f"const int64_t channels = given[{channels}];",
             f"if (given[AXES_MAX] != {self.size**2} * packed_channels(channels)) return 0;",
             "for (int i = 2; i < 5; i++) if (given[i * AXES_MAX] != channels) return i;",
-            "for (int axis = 0; axis < 4; axis++) sizes[axis] = given[axis];",
-            "made[0] = given[0], made[1] = given[2], made[2] = given[3], made[3] = channels;",
+            "sizes[0] = made[0] = given[0], sizes[1] = made[3] = channels;",
+            f"sizes[2] = made[1] = given[{height}], sizes[3] = made[2] = given[{width}];",
         ]
         run = [
             "struct depthwise_norm d = {0};",
             "d.x = all[0], d.weight = all[1], d.bias = all[2], d.scale = all[3], d.shift = all[4];",
             "d.y = all[5], d.batch = sizes[0], d.channels = sizes[1];",
             f"d.height = sizes[2], d.width = sizes[3], d.epsilon = {self.epsilon!r}f;",
+            f"d.is_channels_last = {self.is_channels_last:d};",
             "return convolve_and_normalize(&d, threads);",
         ]
         dtype = ELEMENT_TYPES["float32"]

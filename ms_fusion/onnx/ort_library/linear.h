@@ -16,6 +16,7 @@
 #endif
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include "block_product.h"
 #include "gelu.h"
@@ -37,6 +38,7 @@ struct linear {
   const float *x, *weight, *bias, *residual; /* no residual if it is NULL */
   float *y;
   int64_t rows, depth, columns, row_tasks, column_groups;
+  int activates; /* whether the activation is applied */
 };
 
 /* A block of sums: to[row][column] = start[row][column] + Σ over steps of x[row] · weight[column].
@@ -186,23 +188,25 @@ INLINED void multiply_panel(struct linear_block *block, int64_t width, int64_t r
 
 /* y = activation(sums) + residual. The loop over whole vectors calls no function, so that the constants
  * of the activation stay in registers. */
-INLINED void finish_rows(float *y, const float *sums, const float *residual, int64_t distance, int64_t rows, int64_t columns) {
+INLINED void finish_rows(float *y, int64_t distance, const float *sums, const float *residual, int64_t residual_distance,
+                         int64_t rows, int64_t columns, const int activates) {
   const int64_t whole = columns - columns % LANES;
   for (int64_t row = 0; row < rows; row++)
     for (int64_t column = 0; column < whole; column += LANES) {
-      const f32v value = f32_load(sums + row * LINEAR_SUMS + column), done = LINEAR_ACTIVATION(value);
-      const int64_t place = row * distance + column;
-      f32_store(y + place, residual ? done + f32_load(residual + place) : done);
+      f32v value = f32_load(sums + row * LINEAR_SUMS + column);
+      if (activates) value = LINEAR_ACTIVATION(value);
+      if (residual) value += f32_load(residual + row * residual_distance + column);
+      f32_store(y + row * distance + column, value);
     }
   if (whole == columns) return;
   const size_t bytes = sizeof(float) * (size_t)(columns - whole);
   for (int64_t row = 0; row < rows; row++) {
-    const f32v value = f32_load(sums + row * LINEAR_SUMS + whole), done = LINEAR_ACTIVATION(value);
-    const int64_t place = row * distance + whole;
+    f32v value = f32_load(sums + row * LINEAR_SUMS + whole);
     float some[LANES] = {0};
-    if (residual) memcpy(some, residual + place, bytes);
-    f32_store(some, done + f32_load(some));
-    memcpy(y + place, some, bytes);
+    if (activates) value = LINEAR_ACTIVATION(value);
+    if (residual) memcpy(some, residual + row * residual_distance + whole, bytes);
+    f32_store(some, value + f32_load(some));
+    memcpy(y + row * distance + whole, some, bytes);
   }
 }
 
@@ -218,67 +222,137 @@ static inline int64_t packed_columns(int64_t columns) {
   return columns - left + (left == 0 ? 0 : left <= 8 ? 8 : left <= 16 ? 16 : LINEAR_PANEL);
 }
 
+/* The rows of a task, and the memory of its thread. */
+struct linear_rows {
+  int64_t top, count;
+  float *copy; /* LINEAR_TASK_ROWS * LINEAR_COPY */
+  float *part; /* LINEAR_TASK_ROWS * LINEAR_SUMS: the sums of a panel whose end is beyond the columns */
+};
+
+/* Row `number` of y begins at y[number * distance]; its first element belongs to column `column`. */
+struct linear_result {
+  float *y;
+  int64_t distance, column;
+};
+
+/* Adds the steps from `step` on to the panels from `begin` to `end`; after the last step finishes y. */
+INLINED void multiply_pass(const struct linear *l, const struct linear_rows *r, const float *x, int64_t x_distance, int64_t step,
+                           int64_t begin, int64_t end, struct linear_result to, const int activates) {
+  const int64_t steps = l->depth - step < LINEAR_STEPS ? l->depth - step : LINEAR_STEPS;
+  const int64_t panels = linear_panels(l->columns), packed = packed_columns(l->columns);
+  float sums[PRODUCT_ROWS_MAX * LINEAR_SUMS] __attribute__((aligned(64)));
+  for (int64_t panel = begin; panel < end; panel++) {
+    const int64_t column = panel * LINEAR_PANEL, width = panel + 1 < panels ? LINEAR_PANEL : packed - column;
+    const int64_t columns = l->columns - column < width ? l->columns - column : width, next = panel + 1 < end ? panel + 1 : begin;
+    const int64_t most = width == LINEAR_WIDEST ? LINEAR_WIDE_ROWS : PRODUCT_ROWS, blocks = (r->count + most - 1) / most;
+    const int is_part = columns < width, finishes = step + steps == l->depth && (activates || l->residual || is_part);
+    float bias[LINEAR_WIDEST] = {0};
+    memcpy(bias, l->bias + column, sizeof(float) * (size_t)columns);
+    struct linear_block b = {.x_distance = x_distance, .weight_distance = width, .steps = steps};
+    b.ahead_bytes = (int64_t)sizeof(float) * LINEAR_PANEL / blocks;
+    const char *ahead = (const char *)(l->weight + next * LINEAR_PANEL * l->depth + step * LINEAR_PANEL);
+    for (int64_t block = 0; block < blocks; block++) {
+      const int64_t first = r->count * block / blocks, rows = r->count * (block + 1) / blocks - first;
+      float *y = to.y + first * to.distance + column - to.column;
+      /* the sums of one pass are the start of the next one */
+      b.to = is_part ? r->part + first * LINEAR_SUMS : y, b.to_distance = is_part ? LINEAR_SUMS : to.distance;
+      b.start = step ? b.to : bias, b.start_distance = step ? b.to_distance : 0;
+      if (finishes) b.to = sums, b.to_distance = LINEAR_SUMS;
+      b.x = x + first * x_distance, b.weight = l->weight + column * l->depth + step * width;
+      b.ahead = ahead + block * b.ahead_bytes * steps;
+      multiply_panel(&b, width, rows);
+      if (finishes)
+        finish_rows(y, to.distance, sums, l->residual ? l->residual + (r->top + first) * l->columns + column : NULL, l->columns,
+                    rows, columns, activates);
+    }
+  }
+}
+
+/* Computes the panels from `begin` to `end` for the rows of a task. */
+INLINED void multiply_rows(const struct linear *l, const struct linear_rows *r, int64_t begin, int64_t end, struct linear_result to,
+                           const int activates) {
+  for (int64_t step = 0; step < l->depth; step += LINEAR_STEPS) {
+    const int64_t steps = l->depth - step < LINEAR_STEPS ? l->depth - step : LINEAR_STEPS;
+    const float *x = l->x + r->top * l->depth + step;
+    const int is_aliased = l->depth % (LINEAR_ALIASED / (int64_t)sizeof(float)) == 0;
+    if (is_aliased)
+      for (int64_t row = 0; row < r->count; row++)
+        memcpy(r->copy + row * LINEAR_COPY, x + row * l->depth, sizeof(float) * (size_t)steps);
+    multiply_pass(l, r, is_aliased ? r->copy : x, is_aliased ? LINEAR_COPY : l->depth, step, begin, end, to, activates);
+  }
+}
+
 static void linear_task(void *work, int number, int count) {
   const struct linear *l = work;
   (void)count;
-  const int64_t panels = linear_panels(l->columns), packed = packed_columns(l->columns);
-  /* tasks of the same columns are adjacent, since their weights are in the caches */
-  const int64_t group = number / l->row_tasks, begin = panels * group / l->column_groups, end = panels * (group + 1) / l->column_groups;
-  const int64_t top = l->rows * (number % l->row_tasks) / l->row_tasks;
-  const int64_t some = l->rows * (number % l->row_tasks + 1) / l->row_tasks - top;
   float copy[LINEAR_TASK_ROWS * LINEAR_COPY] __attribute__((aligned(64)));
   float part[LINEAR_TASK_ROWS * LINEAR_SUMS] __attribute__((aligned(64)));
-  float sums[PRODUCT_ROWS_MAX * LINEAR_SUMS] __attribute__((aligned(64)));
-  for (int64_t step = 0; step < l->depth; step += LINEAR_STEPS) {
-    const int64_t steps = l->depth - step < LINEAR_STEPS ? l->depth - step : LINEAR_STEPS;
-    const int is_last = step + steps == l->depth;
-    const float *x = l->x + top * l->depth + step;
-    int64_t x_distance = l->depth;
-    if (x_distance % (LINEAR_ALIASED / (int64_t)sizeof(float)) == 0) {
-      for (int64_t row = 0; row < some; row++)
-        memcpy(copy + row * LINEAR_COPY, x + row * x_distance, sizeof(float) * (size_t)steps);
-      x = copy, x_distance = LINEAR_COPY;
-    }
-    for (int64_t panel = begin; panel < end; panel++) {
-      const int64_t column = panel * LINEAR_PANEL, width = panel + 1 < panels ? LINEAR_PANEL : packed - column;
-      const int64_t columns = l->columns - column < width ? l->columns - column : width, next = panel + 1 < end ? panel + 1 : begin;
-      const int64_t most = width == LINEAR_WIDEST ? LINEAR_WIDE_ROWS : PRODUCT_ROWS, blocks = (some + most - 1) / most;
-      const int needs_finish = LINEAR_HAS_ACTIVATION || l->residual || columns < width;
-      float bias[LINEAR_WIDEST] = {0};
-      memcpy(bias, l->bias + column, sizeof(float) * (size_t)columns);
-      struct linear_block b = {.x_distance = x_distance, .weight_distance = width, .steps = steps};
-      b.ahead_bytes = (int64_t)sizeof(float) * LINEAR_PANEL / blocks;
-      const char *ahead = (const char *)(l->weight + next * LINEAR_PANEL * l->depth + step * LINEAR_PANEL);
-      for (int64_t block = 0; block < blocks; block++) {
-        const int64_t first = some * block / blocks, rows = some * (block + 1) / blocks - first;
-        const int64_t place = (top + first) * l->columns + column;
-        /* the sums of one pass are the start of the next one */
-        b.to = columns < width ? part + first * LINEAR_SUMS : l->y + place;
-        b.to_distance = columns < width ? LINEAR_SUMS : l->columns;
-        b.start = step ? b.to : bias, b.start_distance = step ? b.to_distance : 0;
-        if (is_last && needs_finish) b.to = sums, b.to_distance = LINEAR_SUMS;
-        b.x = x + first * x_distance, b.weight = l->weight + column * l->depth + step * width;
-        b.ahead = ahead + block * b.ahead_bytes * steps;
-        multiply_panel(&b, width, rows);
-        if (is_last && needs_finish)
-          finish_rows(l->y + place, sums, l->residual ? l->residual + place : NULL, l->columns, rows, columns);
-      }
-    }
-  }
+  /* tasks of the same columns are adjacent, since their weights are in the caches */
+  const int64_t panels = linear_panels(l->columns), group = number / l->row_tasks, task = number % l->row_tasks;
+  const int64_t top = l->rows * task / l->row_tasks;
+  const struct linear_rows rows = {top, l->rows * (task + 1) / l->row_tasks - top, copy, part};
+  const int64_t begin = panels * group / l->column_groups, end = panels * (group + 1) / l->column_groups;
+  const struct linear_result to = {l->y + top * l->columns, l->columns, 0};
+  if (LINEAR_HAS_ACTIVATION && l->activates) multiply_rows(l, &rows, begin, end, to, 1);
+  else multiply_rows(l, &rows, begin, end, to, 0);
+}
+
+/* Number of tasks of rows: a multiple of the threads, unless the tasks become too small. */
+static inline int64_t count_row_tasks(int64_t rows, int64_t threads) {
+  const int64_t tasks = (rows + LINEAR_TASK_ROWS - 1) / LINEAR_TASK_ROWS, even = (tasks + threads - 1) / threads * threads;
+  return rows >= even * 2 * PRODUCT_ROWS ? even : tasks;
 }
 
 /* Divides the rows into tasks, and the columns too if the tasks are too few or not equal for the
  * threads; runs the tasks. */
 static inline void multiply_linear(struct linear *l, int64_t threads) {
   const int64_t panels = linear_panels(l->columns);
-  l->row_tasks = (l->rows + LINEAR_TASK_ROWS - 1) / LINEAR_TASK_ROWS;
-  const int64_t even = (l->row_tasks + threads - 1) / threads * threads;
-  if (l->row_tasks > 1 && l->rows >= even * 2 * PRODUCT_ROWS) l->row_tasks = even;
+  l->row_tasks = count_row_tasks(l->rows, threads);
   l->column_groups = 1;
   while (l->row_tasks * l->column_groups % threads && l->row_tasks * l->column_groups < LINEAR_TASKS * threads &&
          2 * l->column_groups <= panels)
     l->column_groups *= 2;
   share(linear_task, l, threads, l->row_tasks * l->column_groups);
+}
+
+/* Two products in sequence: `second.x` is `first.y`, whose rows stay in the L2 cache. The activation
+ * is that of the first product. The columns of the first product are a multiple of LINEAR_PANEL. */
+struct linear_pair {
+  struct linear first, second;
+};
+
+static void pair_task(void *work, int number, int count) {
+  const struct linear_pair *pair = work;
+  const struct linear *first = &pair->first, *second = &pair->second;
+  float copy[LINEAR_TASK_ROWS * LINEAR_COPY] __attribute__((aligned(64)));
+  float between[LINEAR_TASK_ROWS * LINEAR_COPY] __attribute__((aligned(64)));
+  float part[LINEAR_TASK_ROWS * LINEAR_SUMS] __attribute__((aligned(64)));
+  const int64_t top = first->rows * number / count;
+  const struct linear_rows rows = {top, first->rows * (number + 1) / count - top, copy, part};
+  for (int64_t step = 0; step < second->depth; step += LINEAR_STEPS) {
+    const int64_t end = second->depth - step < LINEAR_STEPS ? second->depth : step + LINEAR_STEPS;
+    multiply_rows(first, &rows, step / LINEAR_PANEL, end / LINEAR_PANEL, (struct linear_result){between, LINEAR_COPY, step}, 1);
+    multiply_pass(second, &rows, between, LINEAR_COPY, step, 0, linear_panels(second->columns),
+                  (struct linear_result){second->y + top * second->columns, second->columns, 0}, 0);
+  }
+}
+
+/* Returns 0, or 1 when out of memory. If the rows are too few for the threads, the products run one
+ * after the other, each divided by columns. */
+static inline int multiply_pair(struct linear_pair *pair, int64_t threads) {
+  struct linear *first = &pair->first, *second = &pair->second;
+  const int64_t tasks = count_row_tasks(first->rows, threads);
+  if (tasks >= threads) {
+    share(pair_task, pair, threads, tasks);
+    return 0;
+  }
+  float *between = malloc(sizeof(float) * (size_t)(first->rows * first->columns));
+  if (!between) return 1;
+  first->y = between, second->x = between;
+  multiply_linear(first, threads);
+  multiply_linear(second, threads);
+  free(between);
+  return 0;
 }
 
 #endif

@@ -27,18 +27,23 @@ ACTIVATIONS = {
 class LinearKernel:
     """Kernel of activation(x · weights + bias) + residual for float32 tensors.
 
-    The inputs of the operator are x, the weights as `pack_weights` returns them, the bias, and the
-    residual if there is one. All sizes are read from the shapes in each call.
+    With `is_pair`, it computes activation(x · weights + bias) · weights₂ + bias₂ + residual.
+
+    The inputs of the operator are x, the weights as `pack_weights` returns them and the bias of
+    each product, and the residual if there is one. All sizes are read from the shapes in each call.
 
     Attributes:
         rank: rank of x, of the residual and of the result.
         activation: a key of `ACTIVATIONS`.
         has_residual: whether the last input is added to the result; it has the result's shape.
+        is_pair: whether a second product reads the first one. The number of columns of the first
+            product is then a multiple of `PANEL`.
     """
 
     rank: int
     activation: str
     has_residual: bool
+    is_pair: bool = False
 
     def write(self) -> OperatorText:
         """Returns the operator. Equal descriptions get equal names."""
@@ -52,25 +57,44 @@ class LinearKernel:
             "if (given[AXES_MAX] != depth * packed_columns(columns)) return 0;",
             "sizes[0] = rows, sizes[1] = depth, sizes[2] = columns;",
         ]
+        if self.is_pair:
+            sizes += [
+                f"if (columns % {PANEL}) return 2;",
+                f"const int64_t next = made[{last}] = sizes[3] = given[4 * AXES_MAX];",
+                "if (given[3 * AXES_MAX] != columns * packed_columns(next)) return 3;",
+            ]
+        residual = 3 + 2 * self.is_pair
         if self.has_residual:
             sizes += [
                 f"for (int axis = 0; axis < {self.rank}; axis++)",
-                "if (given[3 * AXES_MAX + axis] != made[axis]) return 3;",
+                f"if (given[{residual} * AXES_MAX + axis] != made[axis]) return {residual};",
             ]
-        residual = "all[3]" if self.has_residual else "0"
-        run = [
-            f"struct linear l = {{all[0], all[1], all[2], {residual}, "
-            f"all[{3 + self.has_residual}], sizes[0], sizes[1], sizes[2], 0, 0}};",
-            "multiply_linear(&l, threads);",
-            "return 0;",
-        ]
         tensor = (ELEMENT_TYPES["float32"], self.rank)
         vector = (ELEMENT_TYPES["float32"], 1)
-        inputs = [tensor, vector, vector, *([tensor] if self.has_residual else [])]
+        inputs = [tensor, *([vector] * (residual - 1)), *([tensor] if self.has_residual else [])]
         computed = ACTIVATIONS[self.activation]
         head = f"#define LINEAR_ACTIVATION(v) {computed}\n" if computed else ""
-        text = describe_kernel(name, inputs, [tensor], sizes, run)
+        text = describe_kernel(name, inputs, [tensor], sizes, self._run_lines(residual))
         return OperatorText(name, f'{head}#include "linear.h"\n{text}')
+
+    def _run_lines(self, residual: int) -> list[str]:
+        """Returns the C statements that compute the result; `residual` is the input behind."""
+        end = f".y = all[{residual + self.has_residual}], .rows = sizes[0]"
+        if self.has_residual:
+            end += f", .residual = all[{residual}]"
+        first = ".x = all[0], .weight = all[1], .bias = all[2], .depth = sizes[1]"
+        first += ", .columns = sizes[2], .activates = 1"
+        if not self.is_pair:
+            return [
+                f"struct linear l = {{{first}, {end}}};",
+                "multiply_linear(&l, threads);",
+                "return 0;",
+            ]
+        second = ".weight = all[3], .bias = all[4], .depth = sizes[2], .columns = sizes[3]"
+        return [
+            f"struct linear_pair p = {{{{{first}, .rows = sizes[0]}}, {{{second}, {end}}}}};",
+            "return multiply_pair(&p, threads);",
+        ]
 
 
 def pack_weights(weights: np.ndarray) -> np.ndarray:

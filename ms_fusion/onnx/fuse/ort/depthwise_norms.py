@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ms_fusion.onnx.ort_library.depthwise_norm_text import (
 from ms_fusion.onnx.ort_library.operator_text import OperatorText
 from ms_fusion.rewrite import Op, Rule, find_matches
 
-CHANNELS_LAST = (0, 2, 3, 1)
+CHANNELS_LAST, CHANNELS_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 EPSILON = 1e-5
 """Default of ONNX's LayerNormalization."""
 RULE = Rule(
@@ -35,11 +35,16 @@ class DepthwiseNorm:
     Attributes:
         nodes: names of the operators.
         convolution, norm: the convolution and the layer norm.
+        image: name of the image that the kernel reads.
+        is_channels_last: whether the image has its channels last. The group then begins with a
+            transpose that moves them to the front.
     """
 
     nodes: tuple[str, ...]
     convolution: Node
     norm: Node
+    image: str
+    is_channels_last: bool = False
 
     def write(self, site: Site) -> OperatorText | str:
         """Adds the call of our kernel to a site. Returns the kernel, or why it cannot be called."""
@@ -57,12 +62,14 @@ class DepthwiseNorm:
         assert bias is not None
         assert shift is not None
         kernel = DepthwiseNormKernel(
-            size=convolution.shape[-1], epsilon=float(self.norm.attr("epsilon", EPSILON))
+            size=convolution.shape[-1],
+            epsilon=float(self.norm.attr("epsilon", EPSILON)),
+            is_channels_last=self.is_channels_last,
         )
         operator = kernel.write()
         given = [pack_depthwise_weights(convolution), bias, scale, shift]
         constants = [site.constant(array) for array in given]
-        site.call(operator.name, x, *constants, to=site.result, domain=DOMAIN)
+        site.call(operator.name, self.image, *constants, to=site.result, domain=DOMAIN)
         return operator
 
 
@@ -81,7 +88,24 @@ def find_depthwise_norms(graph: Graph, order: dict[str, int]) -> Iterator[Depthw
                 for name in norm.inputs[1:]
             )
         ):
-            yield DepthwiseNorm(tuple(node.name for node in match.nodes), convolution, norm)
+            found = DepthwiseNorm(
+                tuple(node.name for node in match.nodes), convolution, norm, convolution.inputs[0]
+            )
+            yield found
+            before = graph.producers.get(found.image)
+            if (
+                before is not None
+                and before.op == "Transpose"
+                and before.attr("perm") == CHANNELS_FIRST
+                and found.image not in graph.outputs
+                and len(graph.consumers.get(found.image, ())) == 1
+            ):
+                yield replace(
+                    found,
+                    nodes=(before.name, *found.nodes),
+                    image=before.inputs[0],
+                    is_channels_last=True,
+                )
 
 
 def _is_depthwise(node: Node, graph: Graph) -> bool:

@@ -21,7 +21,12 @@ from ms_fusion.onnx.fuse.functions import DOMAIN
 from ms_fusion.onnx.fuse.ort import attention
 from ms_fusion.onnx.fuse.ort.depthwise_norms import DepthwiseNorm, find_depthwise_norms
 from ms_fusion.onnx.fuse.ort.equivalents import Equivalent, Site
-from ms_fusion.onnx.fuse.ort.linear_chains import LinearChain, find_linear_chains
+from ms_fusion.onnx.fuse.ort.linear_chains import (
+    LinearChain,
+    LinearPair,
+    find_linear_chains,
+    find_linear_pairs,
+)
 from ms_fusion.onnx.fuse.ort.mapping import find_sites, write_sites
 from ms_fusion.onnx.kernels.clusters import CLUSTER, EPILOGUE, find_clusters
 from ms_fusion.onnx.kernels.group_kernel import plan_kernel
@@ -55,15 +60,15 @@ class Proposal:
             values.
         equivalents: ONNX Runtime's operators for the same pattern.
         bias: operator of the group that adds the bias of a product to the operand of a GELU.
-        chain: the group as a product or convolution with constant weights and its epilogue; None
-            for any other group.
+        chain: the group as one or two products or a convolution with constant weights and the
+            epilogue; None for any other group.
     """
 
     candidate: Candidate
     match: Match
     equivalents: tuple[Equivalent, ...] = ()
     bias: Node | None = None
-    chain: LinearChain | DepthwiseNorm | None = None
+    chain: LinearChain | LinearPair | DepthwiseNorm | None = None
 
 
 @dataclass(frozen=True)
@@ -152,8 +157,12 @@ def propose(
                 candidate = Candidate(CLUSTER, "intra-operator", (node.name,))
                 add(candidate, _bare_match(graph, (node.name,)))
     if EPILOGUE in searches and EPILOGUE_KIND in kinds:
-        chains: list[LinearChain | DepthwiseNorm] = [*find_depthwise_norms(graph, order)]
-        for chain in (*chains, *find_linear_chains(graph)):
+        chains: list[LinearChain | LinearPair | DepthwiseNorm] = [
+            *find_depthwise_norms(graph, order),
+            *find_linear_chains(graph),
+            *find_linear_pairs(graph),
+        ]
+        for chain in chains:
             if is_convex(graph, chain.nodes, order):
                 candidate = Candidate(EPILOGUE, EPILOGUE_KIND, chain.nodes)
                 match = _bare_match(graph, chain.nodes)

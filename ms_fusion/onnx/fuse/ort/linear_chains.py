@@ -6,7 +6,7 @@ constant vector, by which the weights and the bias are multiplied beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx.fuse.functions import DOMAIN
 from ms_fusion.onnx.fuse.ort.equivalents import Site
 from ms_fusion.onnx.kernels.subgraphs import order_of
-from ms_fusion.onnx.ort_library.linear_text import LinearKernel, pack_weights
+from ms_fusion.onnx.ort_library.linear_text import PANEL, LinearKernel, pack_weights
 from ms_fusion.onnx.ort_library.operator_text import AXES_MAX, OperatorText
 from ms_fusion.readers.onnx_graph import UNKNOWN_RANK
 from ms_fusion.rewrite import Match, OneOf, Op, Rule, find_matches
@@ -59,6 +59,22 @@ class LinearChain:
 
     def write(self, site: Site) -> OperatorText | str:
         """Adds the call of our kernel to a site. Returns the kernel, or why it cannot be called."""
+        constants = self.add_constants(site)
+        if isinstance(constants, str):
+            return constants
+        kernel = LinearKernel(
+            rank=len(site.value(self.x).shape),
+            activation=self.activation,
+            has_residual=bool(self.residual),
+        )
+        residual = [self.residual] if self.residual else []
+        return call_linear(kernel, site, [self.x, *constants, *residual], self.result)
+
+    def add_constants(self, site: Site) -> list[str] | str:
+        """Adds the packed weights and the bias to a site; returns their names.
+
+        Returns a sentence instead if the weights are not known.
+        """
         weights = site.array(self.weights)
         if weights is None:
             return "the weights are not known"
@@ -69,16 +85,65 @@ class LinearChain:
         added = np.zeros(weights.shape[1], np.float32) if bias is None else bias
         if scale is not None:
             weights, added = weights * scale, added * scale
+        return [site.constant(pack_weights(weights)), site.constant(added)]
+
+
+@dataclass(frozen=True)
+class LinearPair:
+    """Two products with constant weights, where the second one reads the first one.
+
+    Attributes:
+        first: the first product with its activation.
+        second: the second product with its epilogue, without an activation.
+    """
+
+    first: LinearChain
+    second: LinearChain
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the operators."""
+        return (*self.first.nodes, *self.second.nodes)
+
+    def write(self, site: Site) -> OperatorText | str:
+        """Adds the call of our kernel to a site. Returns the kernel, or why it cannot be called."""
+        constants: list[str] = []
+        for chain in (self.first, self.second):
+            added = chain.add_constants(site)
+            if isinstance(added, str):
+                return added
+            constants += added
         kernel = LinearKernel(
-            rank=len(site.value(self.x).shape),
-            activation=self.activation,
-            has_residual=bool(self.residual),
+            rank=len(site.value(self.first.x).shape),
+            activation=self.first.activation,
+            has_residual=bool(self.second.residual),
+            is_pair=True,
         )
-        operator = kernel.write()
-        given = [self.x, site.constant(pack_weights(weights)), site.constant(added)]
-        residual = [self.residual] if self.residual else []
-        site.call(operator.name, *given, *residual, to=self.result, domain=DOMAIN)
-        return operator
+        residual = [self.second.residual] if self.second.residual else []
+        given = [self.first.x, *constants, *residual]
+        return call_linear(kernel, site, given, self.second.result)
+
+
+def call_linear(
+    kernel: LinearKernel, site: Site, inputs: Sequence[str], result: str
+) -> OperatorText:
+    """Adds the call of a kernel to a site; returns the operator."""
+    operator = kernel.write()
+    site.call(operator.name, *inputs, to=result, domain=DOMAIN)
+    return operator
+
+
+def find_linear_pairs(graph: Graph) -> Iterator[LinearPair]:
+    """Yields each product with an activation together with the product that alone reads it."""
+    chains = list(find_linear_chains(graph))
+    first = {chain.result: chain for chain in chains if chain.activation and not chain.residual}
+    for second in chains:
+        before = first.get(second.x)
+        if before is None or second.activation or _only_reader(before, graph) is None:
+            continue
+        columns = graph.values[before.weights].shape[0 if before.is_transposed else 1]
+        if isinstance(columns, int) and columns % PANEL == 0:
+            yield LinearPair(before, second)
 
 
 def find_linear_chains(graph: Graph) -> Iterator[LinearChain]:

@@ -41,24 +41,28 @@ def normalize(
 
 
 @cases(
-    "size, level",
+    "size, is_channels_last, level",
     [
-        (7, None),
-        (3, X86_LEVELS[1][0]),
-        pytest.param(5, None, marks=FULL),
-        pytest.param(7, X86_LEVELS[1][0], marks=FULL),
-        pytest.param(7, X86_LEVELS[2][0], marks=FULL),
+        (7, False, None),
+        (3, True, X86_LEVELS[1][0]),
+        (5, True, None),
+        pytest.param(5, False, None, marks=FULL),
+        pytest.param(7, False, X86_LEVELS[1][0], marks=FULL),
+        pytest.param(7, True, X86_LEVELS[2][0], marks=FULL),
     ],
 )
-def test_depthwise_norm_agrees_with_float64(size: int, level: str | None, tmp_path: Path) -> None:
-    operator = DepthwiseNormKernel(size, 1e-5).write()
+def test_depthwise_norm_agrees_with_float64(
+    size: int, is_channels_last: bool, level: str | None, tmp_path: Path
+) -> None:
+    operator = DepthwiseNormKernel(size, 1e-5, is_channels_last).write()
     run = make_operator_runner(operator, [4, 1, 1, 1, 1], tmp_path, level, threads=2)
     random = np.random.default_rng(2)
     for shape in IMAGES:
         x = random.standard_normal(shape).astype(np.float32)
         weights = (random.standard_normal((shape[1], 1, size, size)) / size).astype(np.float32)
         vectors = [random.standard_normal(shape[1]).astype(np.float32) for _ in range(3)]
-        found = run(x, pack_depthwise_weights(weights), *vectors)
+        image = np.ascontiguousarray(np.moveaxis(x, 1, -1)) if is_channels_last else x
+        found = run(image, pack_depthwise_weights(weights), *vectors)
         assert_close(found, normalize(x, weights, *vectors), "float32", times=16)
 
 

@@ -34,45 +34,78 @@ SIZES = [
 ]
 """(rows, depth, columns): one row, tails of blocks and panels, aliased rows, several passes, tasks."""
 
+BETWEEN = 544
+"""Columns of the first one of two products: more than the steps of a pass."""
+
 
 @cases(
-    "activation, has_residual, level",
+    "activation, has_residual, is_pair, level",
     [
-        ("", True, None),
-        ("relu", False, None),
-        ("silu", False, None),
-        ("gelu by erf", True, X86_LEVELS[1][0]),
-        ("gelu by tanh", False, None),
-        pytest.param("gelu by erf", False, None, marks=FULL),
-        pytest.param("", False, X86_LEVELS[1][0], marks=FULL),
-        pytest.param("relu", True, X86_LEVELS[2][0], marks=FULL),
+        ("", True, False, None),
+        ("relu", False, False, None),
+        ("silu", False, True, None),
+        ("gelu by erf", True, False, X86_LEVELS[1][0]),
+        ("gelu by tanh", False, False, None),
+        ("relu", True, True, None),
+        pytest.param("gelu by erf", False, False, None, marks=FULL),
+        pytest.param("silu", False, False, None, marks=FULL),
+        pytest.param("", False, False, X86_LEVELS[1][0], marks=FULL),
+        pytest.param("gelu by tanh", True, True, X86_LEVELS[1][0], marks=FULL),
+        pytest.param("relu", True, False, X86_LEVELS[2][0], marks=FULL),
+        pytest.param("", True, True, X86_LEVELS[2][0], marks=FULL),
     ],
 )
 def test_linear_agrees_with_float64(
-    activation: str, has_residual: bool, level: str | None, tmp_path: Path
+    activation: str, has_residual: bool, is_pair: bool, level: str | None, tmp_path: Path
 ) -> None:
-    operator = LinearKernel(3, activation, has_residual).write()
-    ranks = [3, 1, 1, *([3] if has_residual else [])]
+    operator = LinearKernel(3, activation, has_residual, is_pair).write()
+    ranks = [3, 1, 1, *([1, 1] if is_pair else []), *([3] if has_residual else [])]
     run = make_operator_runner(operator, ranks, tmp_path, level, threads=2)
     random = np.random.default_rng(1)
     for rows, depth, columns in SIZES:
         x = random.standard_normal((2, rows, depth)).astype(np.float32)
-        weights = (random.standard_normal((depth, columns)) / depth**0.5).astype(np.float32)
-        bias = random.standard_normal(columns).astype(np.float32)
         residual = random.standard_normal((2, rows, columns)).astype(np.float32)
-        given = [x, pack_weights(weights), bias, *([residual] if has_residual else [])]
-        exact = FORMULAS[activation](x.astype(np.float64) @ weights.astype(np.float64) + bias)
-        assert_close(run(*given), exact + residual if has_residual else exact, "float32", times=8)
+        given, exact = [x], x.astype(np.float64)
+        for number, width in enumerate([BETWEEN, columns] if is_pair else [columns]):
+            shape = (exact.shape[-1], width)
+            weights = (random.standard_normal(shape) / shape[0] ** 0.5).astype(np.float32)
+            bias = random.standard_normal(width).astype(np.float32)
+            given += [pack_weights(weights), bias]
+            exact = exact @ weights.astype(np.float64) + bias
+            exact = exact if number else FORMULAS[activation](exact)
+        if has_residual:
+            given, exact = [*given, residual], exact + residual
+        assert_close(run(*given), exact, "float32", times=8)
 
 
-def test_wrong_shapes_are_refused(tmp_path: Path) -> None:
+@cases(
+    "kernel, shapes, wrong",
+    [
+        (
+            LinearKernel(2, "", has_residual=True),
+            [(3, 4), (32,), (5,), (3, 5)],
+            [(0, (3, 5), 0), (1, (31,), 0), (2, (17,), 0), (3, (1, 5), 3)],
+        ),
+        (
+            LinearKernel(2, "relu", has_residual=True, is_pair=True),
+            [(3, 4), (128,), (32,), (256,), (5,), (3, 5)],
+            [(1, (96,), 0), (2, (31,), 2), (3, (160,), 3), (5, (1, 5), 5)],
+        ),
+    ],
+)
+def test_wrong_shapes_are_refused(
+    kernel: LinearKernel,
+    shapes: list[tuple[int, ...]],
+    wrong: list[tuple[int, tuple[int, ...], int]],
+    tmp_path: Path,
+) -> None:
     """The packed weights must fit the depth and the bias, and the residual must fit the result."""
-    run = make_operator_runner(LinearKernel(2, "", True).write(), [2, 1, 1, 2], tmp_path, None)
-    one = np.float32(1)
-    right = [np.full(shape, one) for shape in ((3, 4), (32,), (5,), (3, 5))]
+    ranks = [len(shape) for shape in shapes]
+    run = make_operator_runner(kernel.write(), ranks, tmp_path, None)
+    right = [np.full(shape, np.float32(1)) for shape in shapes]
     assert run(*right).shape == (3, 5)
-    for number, shape, named in ((0, (3, 5), 0), (1, (31,), 0), (2, (17,), 0), (3, (1, 5), 3)):
-        wrong = [*right]
-        wrong[number] = np.full(shape, one)
+    for number, shape, named in wrong:
+        given = [*right]
+        given[number] = np.full(shape, np.float32(1))
         with pytest.raises(Exception, match=f"input {named} of Linear_.* does not have the shape"):
-            run(*wrong)
+            run(*given)
