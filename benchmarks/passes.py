@@ -1,4 +1,4 @@
-"""What each pass of the C generator is worth on nine kernels: ``python -m benchmarks.passes``.
+"""What each pass of the C generator is worth on ten kernels: ``python -m benchmarks.passes``.
 
 A kernel is timed with all passes and without one of them, interleaved. A ratio above 1 is what the
 kernel loses without the pass. ``=`` means that the pass does not change the kernel's C.
@@ -12,9 +12,10 @@ import tempfile
 from typing import Any
 
 from benchmarks.measuring import describe_machine, in_turns, is_quick, ratio, write
-from benchmarks.operators import OPERATORS
+from benchmarks.operators import OPERATORS, Measured
 from tbe_impl import environment
 from tbe_impl.codegen.pipeline import PASSES
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.kernel import Kernel
 from tbe_impl.tuning import caller, result_arrays, sample_arrays
 
@@ -28,6 +29,12 @@ KERNELS: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("layer_norm_grad", (1024, 512), "float32"),
     ("chain", (4096, 1024), "float32"),
     ("reduce_sum_rows", (4096, 1024), "float32"),
+    ("transpose", (1024, 768), "float32"),
+)
+TRANSPOSE = Measured(
+    "transpose",
+    lambda x: [OPERATIONS["transpose"](OPERATIONS["vadds"](x, 1.0), (1, 0))],
+    lambda x: [x.T + 1],
 )
 OPTIONAL = tuple(item.name for item in PASSES if item.is_asked is not None)
 
@@ -36,15 +43,17 @@ def main() -> int:
     """Measures, prints a table, writes the record."""
     record: dict[str, Any] = {**describe_machine(), "lines": []}
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}")
-    print(f"{'kernel':40}{''.join(f'{name:>24}' for name in OPTIONAL)}")
     with tempfile.TemporaryDirectory(prefix="bench-") as place:
         os.environ[environment.CACHE_DIR.name] = place
         for item in KERNELS:
             line = _line(*item)
             record["lines"].append(line)
-            texts = (line["ratios"].get(name) for name in OPTIONAL)
-            shown = "".join(f"{'=' if one is None else f'{one:.2f}':>24}" for one in texts)
-            print(f"{line['kernel']:40}{shown}", flush=True)
+            print(f"{len(record['lines']):>3} {line['kernel']}", flush=True)
+    print(f"{'pass':28}{''.join(f'{number + 1:>6}' for number in range(len(KERNELS)))}")
+    for name in OPTIONAL:
+        ratios = (line["ratios"].get(name) for line in record["lines"])
+        shown = "".join(f"{'=' if one is None else f'{one:.2f}':>6}" for one in ratios)
+        print(f"{name:28}{shown}")
     write("passes", record)
     return 0
 
@@ -69,7 +78,7 @@ def _line(name: str, shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
 def _build(name: str, shape: tuple[int, ...], dtype: str, disabled: str) -> Kernel:
     """Builds a kernel without one pass."""
     os.environ[environment.DISABLE_PASS.name] = disabled
-    kernel: Kernel = OPERATORS[name].kernel(shape, dtype)
+    kernel: Kernel = OPERATORS.get(name, TRANSPOSE).kernel(shape, dtype)
     assert kernel.compiled.source == kernel.source
     os.environ.pop(environment.DISABLE_PASS.name)
     return kernel
