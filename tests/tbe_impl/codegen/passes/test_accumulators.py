@@ -7,7 +7,11 @@ from dataclasses import replace
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
 from tbe_impl.codegen.ir_text import statement_lines
-from tbe_impl.codegen.passes.accumulators import add_accumulators
+from tbe_impl.codegen.passes.accumulators import (
+    LONG_STEP,
+    add_accumulators,
+    limit_accumulators,
+)
 from tests.cases import cases
 
 
@@ -46,5 +50,10 @@ def test_each_vector_of_an_iteration_has_an_accumulator(
     assert isinstance(one, ir.Let) and isinstance(other, ir.Let) and isinstance(loop, ir.VectorLoop)
     assert (one.name, other.name, loop.accumulators) == ("a", "a_1", (("a", "a_1"),))
     assert list(statement_lines((last,))) == [total]
+    copy = ir.Let("w", "f32", ir.Op("add", (ir.Var("v", "f32"),) * 2, "f32"))
+    for steps, operations, unroll in ((64, LONG_STEP, 1), (64, LONG_STEP - 1, 2), (1 << 14, 99, 2)):
+        body = (*loop.whole, *(copy,) * operations)
+        (found,) = limit_accumulators((replace(loop, limit=ir.index_of(steps), whole=body),))
+        assert isinstance(found, ir.VectorLoop) and found.unroll == unroll
     single = replace(loop, unroll=1, accumulators=(("a",),))
     assert add_accumulators((one, single, last)) == (one, single, last)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen.ir_text import statement_lines
 from tbe_impl.codegen.passes.common_subexpressions import merge_equal_values
@@ -41,9 +43,10 @@ SUM = ir.Reduce(ir.Var("a", F32), "sum", ir.Var("y", F32))
 
 
 @cases(
-    "body, lines",
+    "change, body, lines",
     [
         (
+            hoist_invariants,
             (rows(row(load("c", P), load("x", P, "r"), add("y", "x", "c"), load("z", P, "i"))),),
             [
                 "let c: f32 = load f32 p[0]",
@@ -55,10 +58,12 @@ SUM = ir.Reduce(ir.Var("a", F32), "sum", ir.Var("y", F32))
             ],
         ),
         (
+            hoist_invariants,
             (rows(row(load("x", Q), add("y", "x", "x"), store("y", "i"))),),
             [*HEADS, "    let x: f32 = load f32 q[0]", "    let y: f32 = x + x"],
         ),
         (
+            hoist_invariants,
             (rows(ir.Let("a", F32, ir.Zero(F32), is_mutable=True), row(add("y", "a", "a"), SUM)),),
             [
                 "for r in 0..m:",
@@ -68,30 +73,22 @@ SUM = ir.Reduce(ir.Var("a", F32), "sum", ir.Var("y", F32))
             ],
         ),
         (
+            hoist_invariants,
             (ir.For("b", ir.ZERO, ir.Var("n"), (load("x", P, "b_end"),), ir.Int(8), over="i"),),
             ["for b in 0..n step 8, blocks of i:", "  let x: f32 = load f32 p[b_end]"],
         ),
         (
+            hoist_invariants,
             (ir.Restrict("r", ir.Int(2), ir.Int(3), ir.Var("m"), (rows(load("x", P)),)),),
             ["restrict r to 2..3:", "  let x: f32 = load f32 p[0]", "  for r in 0..m:"],
         ),
-    ],
-    ids=["levels", "a stored array", "an accumulator", "the end of a block", "a restriction"],
-)
-def test_values_move_to_the_outermost_legal_loop(
-    body: tuple[ir.Stmt, ...], lines: list[str]
-) -> None:
-    assert _text(hoist_invariants(body)) == lines
-
-
-@cases(
-    "body, lines",
-    [
         (
+            merge_equal_values,
             (load("x", P), row(load("y", P), add("z", "y", "x"), store("z", "i"))),
             ["let x: f32 = load f32 p[0]", "vector i in 0..n:", "  let z: f32 = x + x"],
         ),
         (
+            merge_equal_values,
             (row(load("x", P, "i")), row(load("y", P, "i"))),
             [
                 "vector i in 0..n:",
@@ -101,18 +98,27 @@ def test_values_move_to_the_outermost_legal_loop(
             ],
         ),
         (
+            merge_equal_values,
             (load("x", Q), store("x", "r"), load("y", Q)),
             ["let x: f32 = load f32 q[0]", "let y: f32 = load f32 q[0]"],
         ),
     ],
-    ids=["a scope inside", "scopes beside each other", "a stored array"],
+    ids=[
+        "levels",
+        "a stored array",
+        "an accumulator",
+        "the end of a block",
+        "a restriction",
+        "equal values in a scope inside",
+        "equal values in scopes beside each other",
+        "equal loads of a stored array",
+    ],
 )
-def test_equal_values_are_computed_once(body: tuple[ir.Stmt, ...], lines: list[str]) -> None:
-    assert _text(merge_equal_values(body)) == lines
-
-
-def _text(body: tuple[ir.Stmt, ...]) -> list[str]:
-    """The statements as text, without stores and reductions."""
-    return [
-        line for line in statement_lines(body) if "store" not in line and " of it and " not in line
-    ]
+def test_values_move_and_merge(
+    change: Callable[[tuple[ir.Stmt, ...]], tuple[ir.Stmt, ...]],
+    body: tuple[ir.Stmt, ...],
+    lines: list[str],
+) -> None:
+    """Stores and reductions are left out of the text."""
+    text = statement_lines(change(body))
+    assert [line for line in text if "store" not in line and " of it and " not in line] == lines

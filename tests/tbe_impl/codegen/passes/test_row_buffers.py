@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen.ir_text import statement_lines
-from tbe_impl.codegen.passes.accumulators import LONG_STEP, limit_accumulators
 from tbe_impl.codegen.passes.row_buffers import buffer_rows
 from tests.cases import cases
 
@@ -90,14 +89,3 @@ def test_the_first_loop_over_a_row_stores_it(body: tuple[ir.Stmt, ...], lines: l
         "alloc row0_lines: float[68]",
         "let row0: float * = row0_lines[4]",
     ]
-
-
-@cases("steps, operations, unroll", [(N, LONG_STEP, 1), (N, 1, 4), (1 << 14, LONG_STEP, 4)])
-def test_a_long_step_has_one_accumulator(steps: int, operations: int, unroll: int) -> None:
-    loop = reduction("i", "x", "y", steps=steps)
-    more = (ir.Let("z", F32, ir.Op("add", (ir.Var("x", F32),) * 2, F32)),) * (operations - 1)
-    whole = ir.VectorLoop(
-        "i", ir.ZERO, loop.limit, (*loop.whole, *more), accumulators=(("a",),), unroll=4
-    )
-    (found,) = limit_accumulators((whole,))
-    assert isinstance(found, ir.VectorLoop) and found.unroll == unroll
