@@ -3,7 +3,8 @@
 Fuses each model with ``target="ort-kernels"`` and times the original and the fused model in
 interleaved sessions of ONNX Runtime, whose threads are ``MS_FUSION_THREADS``. The column of
 products is the share of the original's time in matrix products, convolutions and recurrent
-operators, which stay ONNX Runtime's: it bounds the gain. Outputs are compared.
+operators: it bounds the gain. A second table divides the time of the fused model. Outputs are
+compared.
 
 Without ``--models`` the six models of `benchmarks.onnx_kernels_models` are measured, which torch
 exports. Goal: at least 1.25 times as fast on three of them, none slower.
@@ -17,6 +18,7 @@ import json
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,15 @@ from tbe_impl.errors import FusionError
 
 PRODUCTS = ("Gemm", "MatMul", "Conv", "LSTM", "GRU", "RNN", "ConvTranspose", "Quant", "QLinear")
 """Beginnings of the types of operators that bound the gain; ``FusedMatMul`` counts as a product."""
+KINDS = {
+    "our products": ("Linear_",),
+    "ONNX Runtime's products": ("Gemm", "MatMul"),
+    "convolutions": ("Conv", "DepthwiseNorm_", "Reorder"),
+    "attention": ("Attention", "MultiHeadAttention"),
+    "norms": ("LayerNorm", "AddLayerNorm", "SkipLayerNorm"),
+}
+"""Kind of operators of a fused model → beginnings of their types. Other types are the rest."""
+REST = "the rest"
 UNKNOWN_SIZES = {2: 32, 3: 32, 4: 224}
 """Rank of an input → value of its unknown sizes behind the first axis, which is 1."""
 LINE, DIRECTION = (1, 3, 48, 320), (1, 3, 48, 192)
@@ -81,9 +92,11 @@ def make_session(model: Path, library: Path | None, *, profile: Path | None = No
     return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
-def share_of_products(model: Path, inputs: Inputs, place: Path) -> float:
-    """Share of the time in operators that we leave to ONNX Runtime."""
-    session = make_session(model, None, profile=place / "profile")
+def time_by_type(
+    model: Path, library: Path | None, inputs: Inputs, place: Path
+) -> dict[str, float]:
+    """Profiles a model; returns the type of each operator and its share of the time."""
+    session = make_session(model, library, profile=place / "profile")
     for _ in range(5):
         session.run(None, dict(inputs))
     found: dict[str, list[tuple[str, int]]] = {}
@@ -91,9 +104,25 @@ def share_of_products(model: Path, inputs: Inputs, place: Path) -> float:
         if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
             op = event["args"]["op_name"].removeprefix("Fused").removeprefix("Dynamic")
             found.setdefault(event["name"], []).append((op, event["dur"]))
-    times = [(calls[0][0], min(us for _, us in calls)) for calls in found.values()]
-    total = sum(us for _, us in times)
-    return sum(us for op, us in times if op.startswith(PRODUCTS)) / max(total, 1)
+    times: Counter[str] = Counter()
+    for calls in found.values():
+        times[calls[0][0]] += min(us for _, us in calls)
+    total = max(sum(times.values()), 1)
+    return {op: us / total for op, us in times.items()}
+
+
+def share_of_products(shares: Mapping[str, float]) -> float:
+    """Returns the share of the time in matrix products, convolutions and recurrent operators."""
+    return sum(share for op, share in shares.items() if op.startswith(PRODUCTS))
+
+
+def share_of_kinds(shares: Mapping[str, float]) -> dict[str, float]:
+    """Returns the share of the time for each of `KINDS` and the rest."""
+    found = {
+        kind: sum(share for op, share in shares.items() if op.startswith(beginnings))
+        for kind, beginnings in KINDS.items()
+    }
+    return {**found, REST: 1 - sum(found.values())}
 
 
 def packaged_models(place: Path) -> Iterator[tuple[str, Path, Inputs, dict[str, int]]]:
@@ -173,7 +202,8 @@ def measure(
         "fused_ms": times["fused"].least * 1e3,
         "ratio": ratio(times["original"], times["fused"]),
         "written": bool(ledger.environment["is gain"]),
-        "products": share_of_products(path, inputs, place),
+        "products": share_of_products(time_by_type(path, None, inputs, place)),
+        "shares": share_of_kinds(time_by_type(fused, library, inputs, place)),
         "operators": ledger.environment["operators"],
         "replaced": sum(len(one.nodes) for one in groups),
         "groups": len(groups),
@@ -197,6 +227,16 @@ def table(lines: list[dict[str, Any]]) -> Iterator[str]:
         )
 
 
+def share_table(lines: list[dict[str, Any]]) -> Iterator[str]:
+    """The shares of the fused models' time as a table in Markdown."""
+    yield "| share of the fused model's time | " + " | ".join((*KINDS, REST)) + " |"
+    yield "|---" + "|--:" * (len(KINDS) + 1) + "|"
+    for one in lines:
+        if one.get("groups"):
+            shares = " | ".join(f"{share:.0%}" for share in one["shares"].values())
+            yield f"| {one['model']} | {shares} |"
+
+
 def main() -> int:
     """Prints the table; returns 1 if an output is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -214,7 +254,7 @@ def main() -> int:
             except FusionError as error:
                 lines.append({"model": name, "refused": str(error).replace(str(path), "")[:90]})
             print(lines[-1], file=sys.stderr, flush=True)
-    print("\n".join(table(lines)))
+    print("\n".join((*table(lines), "", *share_table(lines))))
     write("onnx_kernels", {**describe_machine(), "lines": lines})
     return 0 if all(one.get("right", True) for one in lines) else 1
 
