@@ -58,8 +58,8 @@ class Options:
         vector_bits: vector width in bits; 0 for the widest of the processor.
         march: target processor; empty for this processor.
         accumulators: number of independent accumulators of a reduction along a row. A row of up to
-            `tbe_impl.codegen.passes.row_buffers.MAX_ROW_STEPS` elements has only one accumulator if each
-            step computes much.
+            `tbe_impl.codegen.passes.row_buffers.MAX_ROW_STEPS` elements has only one accumulator if
+            each step computes much.
         unroll: vectors per iteration of the innermost loop of an elementwise nest.
         jam_factor: unroll-and-jam factor, the number of rows computed at once. Jammed rows share
             common loads. The additions of one row hide the latency of the additions of another row.

@@ -133,7 +133,7 @@ def make_operator_fuser(fusion_rules: str | Sequence[str | Rule]) -> Callable[..
 
 
 def _with_late_transposes(model: ir.Model) -> ir.Model:
-    """Returns the model with Transposes behind sums, or as it is if they then move more elements."""
+    """Returns the model with Transposes behind sums; unchanged if they then move more elements."""
     made = model.clone()
     sink_transposes(made)
     return made if transposed_elements(made) <= transposed_elements(model) else model

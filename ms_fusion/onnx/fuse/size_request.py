@@ -92,8 +92,8 @@ def _example_sizes(value: Value, batches: Container[int | str]) -> tuple[str, di
 
     If the input looks like neither, the pair is an empty string and an empty dict. An image has
     four axes, one or three channels, and an unknown height or width. A sequence has integers in two
-    axes (words) or floats in three axes (vectors), and its second axis has an unknown size, which is not the size of
-    the first axis of an input (`batches`).
+    axes (words) or floats in three axes (vectors), and its second axis has an unknown size, which
+    is not the size of the first axis of an input (`batches`).
     """
     shape = value.shape
     first = {str(shape[0]): "1"} if shape and isinstance(shape[0], str) else {}

@@ -191,7 +191,7 @@ def _interchange(
         *restored,
         *ir.rename(last.whole, {loop.name: done.name, **own}),
     )
-    # GCC unrolls a loop over at most eight rows completely; a short kernel then compiles 15 % longer
+    # GCC unrolls a loop over at most eight rows completely; short kernels then compile 15 % longer
     unroll = 0 if first else 1
     whole = _sum_rows(
         ir.For(at.name, ir.ZERO, count, inside, unroll=unroll, strip=loop.strip), loop.name

@@ -90,7 +90,7 @@ class _TileLoop:
         return packed
 
     def _is_whole(self, node: ir.For) -> bool:
-        """Whether a loop covers the whole tile, and not only a piece of it (index-set splitting)."""
+        """Whether a loop covers the whole tile, not only a piece of it (index-set splitting)."""
         return node.name == self.loop.over and (node.begin, node.end) == (ir.ZERO, self.loop.end)
 
     def _tile_of(self, load: ir.Load, inside: set[str]) -> ir.PackTile | None:

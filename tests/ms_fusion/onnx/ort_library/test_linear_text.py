@@ -32,7 +32,7 @@ SIZES = [
     (2, 5, 64),
     (150, 40, 40),
 ]
-"""(rows, depth, columns): one row, tails of blocks and panels, aliased rows, several passes, tasks."""
+"""(rows, depth, columns): one row, tails of blocks and panels, aliased rows, passes, tasks."""
 
 BETWEEN = 544
 """Columns of the first one of two products: more than the steps of a pass."""
