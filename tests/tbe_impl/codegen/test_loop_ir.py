@@ -20,7 +20,7 @@ from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.pipeline import PASSES, iterate_passes
 from tbe_impl.codegen.program import write_program_and_layout
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.tensor import placeholder, stages_of
+from tbe_impl.dsl.tensor import Tensor, placeholder, stages_of
 from tbe_impl.interpreter import evaluate
 from tests.cases import cases
 from tests.tbe_impl.codegen.ir_checker import WrongIR, check, check_program
@@ -68,24 +68,25 @@ def versions(codes: Sequence[NestCode]) -> Iterator[tuple[str, Functions]]:
 
 
 def run(
-    graph: RandomGraph,
-    entry: ir.Function,
-    functions: Functions,
+    program: tuple[ir.Function, Functions],
+    arrays: Sequence[np.ndarray],
+    outputs: Sequence[Tensor],
     sizes: list[int],
     machine: Machine,
     shapes: Sequence[tuple[int, ...]],
     threads: int,
 ) -> list[np.ndarray]:
     """The outputs of a program that the interpreter of loop IR runs."""
-    inputs = [np.ascontiguousarray(array).reshape(-1) for _, array in graph.inputs]
-    outputs = [
-        np.zeros(int(np.prod(shape)), dtype_of(node.tensor.dtype).numpy)
-        for shape, node in zip(shapes, graph.outputs, strict=True)
+    entry, functions = program
+    inputs = [np.ascontiguousarray(array).reshape(-1) for array in arrays]
+    results = [
+        np.zeros(int(np.prod(shape)), dtype_of(tensor.dtype).numpy)
+        for shape, tensor in zip(shapes, outputs, strict=True)
     ]
     every = [one for group in functions for one in group]
-    assert run_program(entry, every, [*inputs, *outputs], sizes, machine, threads) == 0
+    assert run_program(entry, every, [*inputs, *results], sizes, machine, threads) == 0
     assert not machine.allocated
-    return [array.reshape(shape) for array, shape in zip(outputs, shapes, strict=True)]
+    return [array.reshape(shape) for array, shape in zip(results, shapes, strict=True)]
 
 
 def _other_order(codes: Sequence[NestCode], chance: random.Random) -> Functions:
@@ -105,51 +106,66 @@ def _other_order(codes: Sequence[NestCode], chance: random.Random) -> Functions:
     return made
 
 
-def check_graph(seed: int) -> None:
-    """Checks the loop IR of one graph after every pass; raises where a result is wrong.
+def run_in_versions(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[tuple[Tensor, np.ndarray]],
+    values: dict[int, int],
+    options: Options,
+    shapes: Sequence[tuple[int, ...]],
+    seed: int,
+) -> Iterator[list[np.ndarray]]:
+    """The outputs of the loop IR before the passes, after all, and after some in another order.
 
-    A quarter of the graphs has a random schedule.
+    The checker passes over the IR after every pass.
     """
-    graph = make(seed)
-    tensors = [node.tensor for node in graph.outputs]
-    if any(op.kind == "library" for op in stages_of(tensors)) or len(
-        {id(tensor) for tensor, _ in graph.inputs} | {id(tensor) for tensor in tensors}
-    ) < len(graph.inputs) + len(tensors):
-        return
-    options, inputs, made = options_of(graph, seed), [t for t, _ in graph.inputs], tensors
-    if seed % 4 == 1:
-        record = random_schedule(tensors, seed).record()
-        options = schedule_options.options_of(record, tensors, inputs, options)
-        made = list(schedule_options.outputs_of(record, tensors))
-    with pytest.MonkeyPatch.context() as patch:
-        follow_everything(patch)
-        program, layout = write_program_and_layout(made, inputs, options=options)
-    given = {id(tensor): array for tensor, array in graph.inputs}
-    wanted = evaluate.run(tensors, given, graph.values, rounding=options.rounding)
-    reference = evaluate.run(tensors, given, graph.values, rounding="float64")
+    program, layout = write_program_and_layout(outputs, [t for t, _ in inputs], options=options)
     sizes = [
-        int(evaluate.evaluate_scalar(getattr(size, "expression", size), graph.values))
+        int(evaluate.evaluate_scalar(getattr(size, "expression", size), values))
         for size in program.sizes
     ]
     sizes += [
-        int(np.array([graph.values[id(item)]], np.float64).view(np.int64)[0])
-        for item in program.scalars
+        int(np.array([values[id(item)]], np.float64).view(np.int64)[0]) for item in program.scalars
     ]
-    all_versions = list(versions(layout.codes))
-    for _, functions in all_versions:
+    chance = random.Random(seed)
+    all_versions = [functions for _, functions in versions(layout.codes)]
+    for functions in (*all_versions, reordered := _other_order(layout.codes, chance)):
         check_program(layout.entry, (one for group in functions for one in group))
-    reordered = _other_order(layout.codes, random.Random(seed))
-    check_program(layout.entry, (one for group in reordered for one in group))
-    machines = [
-        (all_versions[0][1], Machine(1), 1),
-        (all_versions[-1][1], Machine(4, MACROS), 3),
+    for functions, machine, threads in (
+        (all_versions[0], Machine(1), 1),
+        (all_versions[-1], Machine(4, MACROS), 3),
         (reordered, Machine(8, MACROS), 2),
-    ]
-    shapes = [w.shape for w in wanted]
-    for functions, machine, threads in machines:
-        found = run(graph, layout.entry, functions, sizes, machine, shapes, threads)
-        for node, *values in zip(graph.outputs, found, wanted, reference, strict=True):
-            assert_alike(node, *values)
+    ):
+        arrays = [array for _, array in inputs]
+        yield run((layout.entry, functions), arrays, outputs, sizes, machine, shapes, threads)
+
+
+def check_graph(seed: int) -> None:
+    """Checks the loop IR of one graph after every pass; raises where a result is wrong.
+
+    Every fourth graph has a random schedule; half of these schedules are followed completely.
+    """
+    graph = make(seed)
+    tensors, inputs = [node.tensor for node in graph.outputs], [t for t, _ in graph.inputs]
+    if any(op.kind == "library" for op in stages_of(tensors)) or len(
+        {id(tensor) for tensor in (*inputs, *tensors)}
+    ) < len(inputs) + len(tensors):
+        return
+    options = options_of(graph, seed)
+    given = {id(tensor): array for tensor, array in graph.inputs}
+    wanted = evaluate.run(tensors, given, graph.values, rounding=options.rounding)
+    reference = evaluate.run(tensors, given, graph.values, rounding="float64")
+    made: Sequence[Tensor] = tensors
+    with pytest.MonkeyPatch.context() as patch:
+        if seed % 4 == 1:
+            record = random_schedule(tensors, seed).record()
+            if seed % 8 == 1:
+                follow_everything(patch)
+            options = schedule_options.options_of(record, tensors, inputs, options)
+            made = schedule_options.outputs_of(record, tensors)
+        shapes = [one.shape for one in wanted]
+        for found in run_in_versions(made, graph.inputs, graph.values, options, shapes, seed):
+            for node, *results in zip(graph.outputs, found, wanted, reference, strict=True):
+                assert_alike(node, *results)
 
 
 @cases(

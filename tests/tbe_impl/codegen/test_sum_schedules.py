@@ -26,6 +26,7 @@ from tbe_impl.scheduling.schedule import create_schedule
 from tbe_impl.scheduling.stage_schedule import Stage
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.random_schedules import random_schedule
+from tests.tbe_impl.codegen.test_loop_ir import run_in_versions
 from tests.tbe_impl.tolerances import assert_close
 
 Ask = Callable[[Stage], Any]
@@ -345,6 +346,9 @@ def test_no_schedule_changes_a_sum(seed: int, count: int, cache: Store) -> None:
         outputs, given, rounding="float64" if dtype_of(dtype).kind == "float" else rounding
     )
     kernel = prepared_kernel.prepare(made, inputs, options=options, cache=cache)
-    for threads in (1, 3):
-        for found, exact in zip(kernel.run(arrays, {}, threads), wanted, strict=True):
+    results = [kernel.run(arrays, {}, threads) for threads in (1, 3)]
+    shapes, given_arrays = [one.shape for one in wanted], list(zip(inputs, arrays, strict=True))
+    results += run_in_versions(made, given_arrays, {}, options, shapes, seed)
+    for result in results:
+        for found, exact in zip(result, wanted, strict=True):
             assert_close(found, exact, dtype)
