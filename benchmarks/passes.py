@@ -29,7 +29,7 @@ KERNELS: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("layer_norm_grad", (1024, 512), "float32"),
     ("chain", (4096, 1024), "float32"),
     ("reduce_sum_rows", (4096, 1024), "float32"),
-    ("transpose", (1024, 768), "float32"),
+    ("transpose", (1024, 1024), "float32"),
 )
 TRANSPOSE = Measured(
     "transpose",

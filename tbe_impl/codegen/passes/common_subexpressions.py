@@ -20,7 +20,8 @@ After::
 A value is available after its definition, in the same scope and in the scopes inside. Two loads of
 an array are equal only if the function does not store to this array. Lowering computes each stage
 once in a scope, so that the pass mainly finds values that loop-invariant code motion moved out of
-different loops.
+different loops. It pays for loads, which a C compiler must repeat after a store. Measured by
+`benchmarks.passes`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ After::
         store f32 p2[n * r + i] = v3
 
 The C compiler moves additions and products itself, but no loads (a store might change them) and no
-functions with a loop or a condition.
+functions with a loop or a condition. It pays for values of a row that a later loop uses, such as
+the reciprocal of a softmax's sum. Measured by `benchmarks.passes`.
 """
 
 from __future__ import annotations

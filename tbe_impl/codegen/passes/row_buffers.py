@@ -29,6 +29,9 @@ each operand is replaced by its own expression (value numbering). The pass store
 of stages that are worth it (`stages_worth_buffering`), and only rows that are constant in length
 and fit the L1 cache. A value that a later loop does not load is not stored. Statements that only
 computed a loaded value are removed.
+
+It pays for values that take more time than one store and one load in the L1 cache, such as the
+exponentials of a softmax. Measured by `benchmarks.passes`.
 """
 
 from __future__ import annotations
